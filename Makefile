@@ -1,0 +1,35 @@
+# Every target sets itself up: only Python 3.11 or later and make are needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-all check format benchmarks clean
+
+demo: $(VENV)/ready  ## train on built-in letters, score on new alphabets, write runs/demo/report.html
+	$(BIN)/pseudoshot demo --out runs/demo
+
+test: $(VENV)/ready check  ## what CI runs: style, types, and every test but the slow ones
+	$(BIN)/python -m pytest
+
+test-all: $(VENV)/ready check  ## the slow tests too
+	$(BIN)/python -m pytest -m ""
+
+check: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+benchmarks: $(VENV)/ready  ## this project against the plain way, ratios measured in one run
+	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@

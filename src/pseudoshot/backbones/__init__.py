@@ -1,0 +1,26 @@
+"""Backbones: conv4, conv4-flat, resnet12, wrn28-10; 1 or 3 channels, any input size."""
+
+from pseudoshot.backbones.base import Backbone
+from pseudoshot.backbones.conv4 import Conv4, Conv4Flat
+from pseudoshot.backbones.resnet12 import ResNet12
+from pseudoshot.backbones.wrn28_10 import WRN28x10
+from pseudoshot.registry import look_up
+
+BACKBONES: dict[str, type[Backbone]] = {
+    "conv4": Conv4,
+    "conv4-flat": Conv4Flat,
+    "resnet12": ResNet12,
+    "wrn28-10": WRN28x10,
+}
+
+
+def build_backbone(name: str, channels: int, size: int) -> Backbone:
+    """A backbone with fresh weights.
+
+    >>> build_backbone("conv4", channels=3, size=32).dim
+    64
+    """
+    return look_up("backbone", name, BACKBONES)(channels, size)
+
+
+__all__ = ["BACKBONES", "Backbone", "build_backbone"]

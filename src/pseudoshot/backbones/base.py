@@ -1,0 +1,27 @@
+"""What every backbone is: images (B, c, h, w) in, embeddings (B, dim) out."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+class Backbone(nn.Module):
+    """φ. `dim` is the embedding's size; `size` the side of the square images it was built for."""
+
+    dim: int
+
+    def __init__(self, channels: int, size: int) -> None:
+        super().__init__()
+        self.channels = channels
+        self.size = size
+
+    def __call__(self, images: Tensor) -> Tensor:
+        embeddings: Tensor = super().__call__(images)
+        return embeddings
+
+
+def initialise_convolutions(module: nn.Module, leak: float = 0.0) -> None:
+    """Kaiming normal, fan-out, for every convolution inside."""
+    for part in module.modules():
+        if isinstance(part, nn.Conv2d):
+            nn.init.kaiming_normal_(part.weight, a=leak, mode="fan_out", nonlinearity="leaky_relu")

@@ -1,0 +1,207 @@
+"""The command line: what a user types, and nothing else. No logic lives here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+from rich.table import Table
+
+from pseudoshot._version import __version__
+from pseudoshot.console import console
+from pseudoshot.errors import PseudoshotError
+
+app = App(
+    name="pseudoshot",
+    version=__version__,
+    help="Learn from unlabelled images, then recognise new classes from one to fifty examples.",
+)
+
+DataRoot = Annotated[
+    Path | None,
+    Parameter(help="Folder that holds the named sets; else $PSEUDOSHOT_DATA, else the cache."),
+]
+Rotations = Annotated[
+    bool, Parameter(help="Omniglot only: turned characters are classes of their own.", negative=())
+]
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """What is not given follows the paper's recipe for the backbone."""
+
+    method: Annotated[
+        str | None, Parameter(help="The objective: baseline (SES + SNS, the default) or vanilla.")
+    ] = None
+    backbone: Annotated[
+        str | None, Parameter(help="conv4 (default), conv4-flat, resnet12 or wrn28-10.")
+    ] = None
+    epochs: Annotated[
+        int | None, Parameter(help="Passes over all images: 100 for conv4, 200 for the others.")
+    ] = None
+    seed: Annotated[int | None, Parameter(help="Of every random draw; 0 by default.")] = None
+    views: Annotated[
+        str | None,
+        Parameter(
+            help="How copies of an image are made: amdim (default), simclr, simple, autoaug, "
+            "randaug, or strokes, for characters (default for glyphs and omniglot)."
+        ),
+    ] = None
+    size: Annotated[
+        int | None,
+        Parameter(help="Side of the images in pixels: the set's own, or 64 for a folder."),
+    ] = None
+    images: Annotated[
+        int | None, Parameter(help="Images an episode (one step): 64 for conv4, else 32.")
+    ] = None
+    way: Annotated[
+        int | None, Parameter(help="Classes of a training task: all images of its episode.")
+    ] = None
+    shot: Annotated[int | None, Parameter(help="Support views of a class in a task: 1.")] = None
+    query: Annotated[int | None, Parameter(help="Query views of a class in a task: 5.")] = None
+    tasks: Annotated[
+        int | Literal["exhaustive"] | None,
+        Parameter(help="Tasks re-sampled from an episode: 512 (1 for vanilla), or exhaustive."),
+    ] = None
+    similarity: Annotated[
+        str | None, Parameter(help="sns (default), cosine, euclidean (vanilla's) or inner.")
+    ] = None
+    temperature: Annotated[
+        float | None, Parameter(help="Divides the similarity: 0.5 for cosine, 1 for the others.")
+    ] = None
+    optimiser: Annotated[
+        str | None, Parameter(help="adam (conv4) or sgd with momentum (the others).")
+    ] = None
+    lr: Annotated[
+        float | None, Parameter(help="First learning rate, annealed to 0: 0.002 adam, 0.03 sgd.")
+    ] = None
+    rotations: Rotations = False
+
+
+@app.command
+def train(
+    data: str,
+    /,
+    *,
+    out: Path,
+    options: Annotated[TrainOptions, Parameter(name="*")] = TrainOptions(),  # noqa: B008 (frozen)
+    data_root: DataRoot = None,
+    resume: Annotated[bool, Parameter(negative=())] = False,
+    **settings: str,
+) -> None:
+    """Train an embedding on unlabelled images.
+
+    A step takes an episode: some images, several random views of each. Every image counts as a
+    class of its own, and the embedding learns to tell which views belong together.
+
+    Parameters
+    ----------
+    data
+        A folder of images, or the name of a set (`pseudoshot data` lists them).
+    out
+        The run folder to make: settings, log, checkpoint, model and report go there.
+    resume
+        Continue an interrupted run, bit for bit.
+    settings
+        Any further setting of the method, as `--name value`.
+    """
+    from pseudoshot.training import train as run
+
+    run(data, out, resume=resume, data_root=data_root, **asdict(options), **settings)
+    print(f"trained: {out}\nnext: pseudoshot evaluate {out} {data}")
+
+
+@app.command
+def evaluate(
+    run: Path,
+    data: str,
+    /,
+    *,
+    way: int = 5,
+    shot: tuple[int, ...] = (),
+    query: int = 15,
+    tasks: int = 10_000,
+    seed: int = 0,
+    rotations: Rotations = False,
+    data_root: DataRoot = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+) -> None:
+    """Measure a trained run: mean accuracy and 95 % interval over many tasks of new classes.
+
+    Parameters
+    ----------
+    run
+        The --out folder of a finished training.
+    data
+        A folder with one subfolder a class, or the name of a set; its test split by default.
+    way
+        Classes of a task.
+    shot
+        Labelled examples of each class; give it again for more. 1, 5, 20 and 50 by default, as far
+        as the set allows.
+    query
+        Images of each class to recognise in a task.
+    tasks
+        How many tasks to draw.
+    seed
+        Of the tasks' draw.
+    as_json
+        Print one JSON object, accuracies in percent.
+    """
+    from pseudoshot.data import load as load_data
+    from pseudoshot.evaluation import evaluate as score
+    from pseudoshot.model import Embedder
+
+    embedder = Embedder.load(run)
+    images = load_data(
+        data, split="test", root=data_root, size=embedder.card.size, rotations=rotations
+    )
+    result = score(
+        embedder, images, way=way, shots=shot or None, query=query, tasks=tasks, seed=seed
+    )
+    if as_json:
+        print(json.dumps(asdict(result)))
+    else:
+        print_evaluations({"": result})
+
+
+@app.command
+def demo(*, out: Path = Path("runs/demo"), seed: int = 0) -> None:
+    """Learn from letters nobody labelled, then read new alphabets from one example of each letter.
+
+    Needs no data: the letters come from the typefaces that matplotlib brings. About a minute.
+
+    Parameters
+    ----------
+    out
+        The run folder to make; an earlier demo there is scored again, not overwritten.
+    seed
+        Of every random draw.
+    """
+    from pseudoshot.demo import run_demo
+
+    print_demo(run_demo(out, seed))
+
+
+@app.command(name="data")
+def list_data(*, data_root: DataRoot = None) -> None:
+    """List the image sets: which are here, their classes and images, where to get the others."""
+    from pseudoshot.data import describe
+
+    print_sets(describe(data_root))
+
+
+def main() -> None:
+    """The entry point: an error a user can put right is one sentence and exit code 1."""
+    try:
+        app()
+    except PseudoshotError as error:
+        console.print(f"pseudoshot: {error}", style="red", soft_wrap=True, markup=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        console.print("interrupted; a training continues with --resume")
+        sys.exit(130)

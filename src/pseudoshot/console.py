@@ -1,0 +1,32 @@
+"""Where words for a person go: standard error, so that standard output stays clean for results."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+console = Console(stderr=True, highlight=False)
+
+
+def progress_bar(*details: str) -> Progress:
+    """A progress bar with time left; `details` are format strings shown behind it.
+
+    Shown only on a terminal: a log file gets no thousand redrawn lines.
+    """
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        MofNCompleteColumn(),
+        *(TextColumn(detail) for detail in details),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )

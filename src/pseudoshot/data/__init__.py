@@ -1,0 +1,17 @@
+"""Where images come from: `load` turns a folder or the name of a published set into an ImageSet."""
+
+from pseudoshot.data.image_set import ImageSet
+from pseudoshot.data.loading import default_views, load
+from pseudoshot.data.registry import SOURCES, SourceInfo, describe
+from pseudoshot.data.source import Source, SplitCount
+
+__all__ = [
+    "SOURCES",
+    "ImageSet",
+    "Source",
+    "SourceInfo",
+    "SplitCount",
+    "default_views",
+    "describe",
+    "load",
+]

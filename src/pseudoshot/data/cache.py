@@ -1,0 +1,151 @@
+"""The cache: an image set is built once, then memory-mapped, so it may be larger than memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+from filelock import FileLock
+from platformdirs import user_cache_dir
+
+from pseudoshot.data.image_set import ImageSet
+from pseudoshot.errors import PseudoshotError
+
+FORMAT = 1  # raise it when what is written for the same recipe changes
+IMAGES, LABELS, DESCRIPTION = "images.bin", "labels.npy", "set.json"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a set holds beside its pixels."""
+
+    labels: npt.NDArray[np.int64] | None = None
+    classes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()  # the name of the file each image came from, where it had one
+    skipped: tuple[str, ...] = ()
+
+
+class Rows:
+    """The images of a set that is being built: appended to a file, never all in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("wb")
+        self._count = 0
+        self._image_shape: tuple[int, ...] = ()
+        self._gray = True
+
+    def append(self, images: npt.NDArray[np.uint8]) -> None:
+        """Add images of shape (k, h, w, c)."""
+        self._gray = self._gray and bool(np.all(images == images[..., :1]))
+        self._file.write(np.ascontiguousarray(images).data)
+        self._count += len(images)
+        self._image_shape = images.shape[1:]
+
+    def __enter__(self) -> Rows:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+        if error is None and self._gray and self._image_shape and self._image_shape[-1] == 3:
+            self._keep_one_channel()
+
+    def _keep_one_channel(self) -> None:
+        gray = self._path.with_suffix(".gray")
+        with self._path.open("rb") as colour, gray.open("wb") as out:
+            while chunk := colour.read(3 << 20):
+                out.write(chunk[::3])
+        gray.replace(self._path)
+        self._image_shape = (*self._image_shape[:-1], 1)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self._count, *self._image_shape)
+
+
+def cache_folder() -> Path:
+    """PSEUDOSHOT_CACHE, or the user's cache folder."""
+    given = os.environ.get("PSEUDOSHOT_CACHE")
+    return Path(given).expanduser() if given else Path(user_cache_dir("pseudoshot"))
+
+
+def folder_of(name: str, recipe: Mapping[str, object]) -> Path:
+    """The cache folder of the set that `recipe` determines: another recipe, another folder."""
+    text = json.dumps({"format": FORMAT, **recipe}, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:20]
+    readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in Path(name).name)[:40]
+    return cache_folder() / "decoded" / f"{readable}-{digest}"
+
+
+def fetch(name: str, recipe: Mapping[str, object], build: Callable[[Rows], Contents]) -> ImageSet:
+    """The set that `recipe` determines, built by `build` if the cache does not hold it yet.
+
+    A build happens in a folder beside the final one, which it is renamed to at the end: a build
+    that was interrupted is never taken for a set. A lock keeps two processes from building at once.
+    """
+    folder = folder_of(name, recipe)
+    with suppress(OSError, ValueError):  # not there, or damaged
+        return _open(name, folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{folder}.lock"):
+            with suppress(OSError, ValueError):
+                return _open(name, folder)  # another process has built it meanwhile
+            _build(folder, build)
+            return _open(name, folder)
+    except OSError as error:
+        raise PseudoshotError(
+            f"the cache at {folder} cannot be written ({error}): make room or permit it, "
+            "or set PSEUDOSHOT_CACHE to another folder"
+        ) from error
+
+
+def _open(name: str, folder: Path) -> ImageSet:
+    description = json.loads((folder / DESCRIPTION).read_text("utf-8"))
+    shape = tuple(description["shape"])
+    return ImageSet(
+        name,
+        np.memmap(folder / IMAGES, dtype=np.uint8, mode="r", shape=shape),
+        labels=np.load(folder / LABELS) if description["labelled"] else None,
+        classes=tuple(description["classes"]),
+        skipped=tuple(description["skipped"]),
+        files=tuple(description["files"]),
+    )
+
+
+def _build(folder: Path, build: Callable[[Rows], Contents]) -> None:
+    partial = folder.with_name(f"{folder.name}.partial")
+    for remains in (partial, folder):
+        shutil.rmtree(remains, ignore_errors=True)
+    partial.mkdir()
+    try:
+        with Rows(partial / IMAGES) as rows:
+            contents = build(rows)
+        if contents.labels is not None:
+            np.save(partial / LABELS, contents.labels)
+        description = {
+            "shape": rows.shape,
+            "labelled": contents.labels is not None,
+            "classes": contents.classes,
+            "skipped": contents.skipped,
+            "files": contents.files,
+        }
+        (partial / DESCRIPTION).write_text(json.dumps(description), "utf-8")
+        partial.rename(folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise

@@ -1,0 +1,93 @@
+"""CIFAR-FS and FC100: two ways to split the classes of CIFAR-100 (train and test files pooled)."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pseudoshot.data import safe_pickle
+from pseudoshot.data.decoded import load_decoded
+from pseudoshot.data.image_set import ImageSet
+from pseudoshot.data.source import Source, SplitCount, class_list
+from pseudoshot.errors import PseudoshotError
+
+FOLDER = "cifar-100-python"
+FILES = ("meta", "train", "test")
+SIDE = 32
+IMAGES_A_CLASS = 600
+
+
+class Cifar(Source):
+    default_size = SIDE
+    places = (FOLDER, f"{FOLDER}.tar.gz")
+    how_to_get = f"{FOLDER}.tar.gz from the CIFAR page of the University of Toronto"
+    put_at = f"{FOLDER}.tar.gz"
+
+    def recognises(self, place: Path) -> bool:
+        return place.is_file() or all((place / name).is_file() for name in FILES)
+
+    def count(self, place: Path | None, split: str) -> SplitCount:
+        classes = len(class_list(self.name, split))
+        present = classes if place else 0
+        return SplitCount(split, classes, present, classes * IMAGES_A_CLASS, published=True)
+
+    def load(self, place: Path, split: str, size: int) -> ImageSet:
+        files = [place / name for name in FILES] if place.is_dir() else [place]
+        classes = class_list(self.name, split)
+        read = partial(read_classes, place, classes)
+        return load_decoded(f"{self.name}:{split}", files, classes, size, read)
+
+
+class CifarFS(Cifar):
+    name = "cifar-fs"
+
+
+class FC100(Cifar):
+    name = "fc100"
+
+
+def read_classes(place: Path, classes: tuple[str, ...]) -> Iterator[npt.NDArray[np.uint8]]:
+    """The images (n, 32, 32, 3) of each class in turn."""
+    meta, *parts = (_read(place, name) for name in FILES)
+    try:
+        names = [safe_pickle.text(name) for name in meta["fine_label_names"]]
+        numbers = [names.index(name) for name in classes]
+        labels = np.concatenate([np.asarray(part["fine_labels"]) for part in parts])
+        pixels = np.concatenate([part["data"] for part in parts]).reshape(-1, 3, SIDE, SIDE)
+    except (KeyError, TypeError, ValueError) as error:
+        raise PseudoshotError(
+            f"{place} does not hold CIFAR-100, Python version ({error}): get {Cifar.how_to_get}"
+        ) from error
+    for number in numbers:
+        yield pixels[labels == number].transpose(0, 2, 3, 1)
+
+
+def _read(place: Path, name: str) -> dict[str, Any]:
+    try:
+        with _open(place, name) as file:
+            return safe_pickle.load(file, place / name, "a CIFAR file")
+    except (OSError, EOFError, KeyError, tarfile.TarError) as error:
+        raise PseudoshotError(
+            f"{place}: '{name}' in it cannot be read ({error}): get {Cifar.how_to_get} again"
+        ) from error
+
+
+@contextmanager
+def _open(place: Path, name: str) -> Iterator[IO[bytes]]:
+    """One file of the set, from its folder or from within its archive."""
+    if place.is_dir():
+        with (place / name).open("rb") as file:
+            yield file
+        return
+    with tarfile.open(place) as archive:
+        member = archive.extractfile(f"{FOLDER}/{name}")
+        if member is None:
+            raise KeyError(name)
+        yield member

@@ -1,0 +1,100 @@
+"""One encoded image of any kind to square RGB bytes."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from pseudoshot.errors import PseudoshotError
+
+# Pillow tells formats by content, and some that it knows start other programs: these do not.
+FORMATS = (
+    *("PNG", "JPEG", "MPO", "JPEG2000", "GIF", "WEBP", "AVIF", "BMP", "DIB", "TIFF", "PPM"),
+    *("TGA", "PCX", "ICO", "SGI"),
+)
+
+
+@functools.cache
+def formats() -> tuple[str, ...]:
+    """Those of FORMATS that the installed Pillow can read."""
+    Image.init()
+    return tuple(name for name in FORMATS if name in Image.OPEN)
+
+
+@functools.cache
+def extensions() -> frozenset[str]:
+    """The file name endings of images, such as '.png'."""
+    known = Image.registered_extensions()
+    return frozenset(ending for ending, name in known.items() if name in formats())
+
+
+def decode(file: Path | IO[bytes], size: int, zoom: float = 1.0) -> npt.NDArray[np.uint8]:
+    """The image's central square as RGB bytes (size, size, 3).
+
+    The short side is scaled to round(size * zoom) pixels, of which the central `size` are kept.
+    Transparency goes on white; of an animation the first frame counts; EXIF rotation is applied.
+    Raises PseudoshotError with the reason if the file cannot be read.
+    """
+    try:
+        with Image.open(file, formats=formats()) as image:
+            short_side = round(size * zoom)
+            image.draft(None, (2 * short_side, 2 * short_side))
+            ImageOps.exif_transpose(image, in_place=True)
+            square = _central_square(_to_8_bits(image), size, size / short_side)
+            return np.asarray(square.convert("RGB"))
+    except Exception as error:  # a damaged file makes a decoder raise nearly anything
+        raise PseudoshotError(_reason(error)) from error
+
+
+def resize_all(images: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
+    """Decoded square images (n, h, h, c) at `size`; as they are if that is their size."""
+    if images.shape[1:3] == (size, size):
+        return images
+    resized = [np.asarray(_central_square(Image.fromarray(image), size)) for image in images]
+    return np.stack(resized)
+
+
+def _central_square(image: Image.Image, size: int, part: float = 1.0) -> Image.Image:
+    """The central square whose side is `part` of the short side, antialiased, at `size`."""
+    side = min(image.size) * part
+    left, top = (image.width - side) / 2, (image.height - side) / 2
+    box = (left, top, left + side, top + side)
+    return image.resize((size, size), Image.Resampling.BICUBIC, box=box, reducing_gap=3.0)
+
+
+def _to_8_bits(image: Image.Image) -> Image.Image:
+    """Any mode as L or RGB, which can be resized without a further thought."""
+    if image.mode in ("L", "RGB") and not image.has_transparency_data:
+        return image
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    if image.mode in ("I", "F"):
+        return Image.fromarray(_scaled(np.asarray(image)))
+    if image.has_transparency_data:
+        white = Image.new("RGBA", image.size, "white")
+        white.alpha_composite(image.convert("RGBA"))
+        return white.convert("RGB")
+    return image.convert("L" if image.mode == "1" else "RGB")
+
+
+def _scaled(values: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
+    """Wide values as 0..255: by the range they seem to be kept in, else by their own extremes."""
+    finite = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    low, high = float(finite.min()), float(finite.max())
+    tops = (1.0, 255.0, 65535.0) if values.dtype.kind == "f" else (255.0, 65535.0)
+    if low >= 0 and high <= tops[-1]:
+        top = next(top for top in tops if high <= top)
+        return np.rint(finite * (255.0 / top)).astype(np.uint8)
+    return np.rint((finite - low) * (255.0 / max(high - low, 1e-12))).astype(np.uint8)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnidentifiedImageError):
+        return "not an image"
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text or type(error).__name__

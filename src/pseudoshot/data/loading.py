@@ -1,0 +1,87 @@
+"""`load`: from what a person writes, a folder or a name, to an ImageSet."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from pathlib import Path
+
+from pseudoshot.data import folder
+from pseudoshot.data.image_set import ImageSet
+from pseudoshot.data.registry import SOURCES
+from pseudoshot.data.rotations import add_rotations
+from pseudoshot.data.source import Source, data_roots
+from pseudoshot.errors import PseudoshotError
+
+
+def load(
+    data: str,
+    *,
+    split: str | None = None,
+    root: Path | None = None,
+    size: int | None = None,
+    rotations: bool = False,
+) -> ImageSet:
+    """The images that `data` stands for: a folder, or a name of SOURCES such as "cifar-fs:test".
+
+    A split behind the name wins over `split`; without either it is "train". A folder has no splits
+    and ignores `split`. A folder called like a named set is reached as "./glyphs".
+
+    >>> load("glyphs:test")
+    ImageSet('glyphs:test': 1452 images of 28x28x1, 121 classes)
+    """
+    if size is not None and size < 1:
+        raise PseudoshotError(f"the image size must be at least 1 pixel, not {size}")
+    name, suffix = parse(data, SOURCES)
+    source = SOURCES.get(name)
+    if rotations and not (source and source.rotations):
+        turnable = ", ".join(source.name for source in SOURCES.values() if source.rotations)
+        raise PseudoshotError(f"rotations as extra classes are for {turnable}, not for '{data}'")
+    if source is None:
+        return folder.load_folder(_existing(data), size or folder.DEFAULT_SIZE)
+    image_set = _load_named(source, suffix if suffix is not None else split or "train", root, size)
+    return add_rotations(image_set) if rotations else image_set
+
+
+def default_views(data: str) -> str:
+    """The view policy that suits `data`: "strokes" for drawn characters, else "amdim".
+
+    >>> default_views("glyphs:train"), default_views("holiday/photos")
+    ('strokes', 'amdim')
+    """
+    source = SOURCES.get(parse(data, SOURCES)[0])
+    return source.views if source else Source.views
+
+
+def parse(data: str, names: Container[str]) -> tuple[str, str | None]:
+    """The name or folder in `data`, and the split behind it if the name is one of `names`.
+
+    >>> parse("cub:test", {"cub"}), parse("cub", {"cub"}), parse("C:/birds:test", {"cub"})
+    (('cub', 'test'), ('cub', None), ('C:/birds:test', None))
+    """
+    base, colon, split = data.partition(":")
+    return (base, split) if colon and base in names else (data, None)
+
+
+def _load_named(source: Source, split: str, root: Path | None, size: int | None) -> ImageSet:
+    if split not in source.splits:
+        raise PseudoshotError(
+            f"'{source.name}' has no split '{split}': its splits are {', '.join(source.splits)}"
+        )
+    roots = data_roots(root)
+    place = source.locate(roots)
+    if place is None:
+        raise source.missing(roots)
+    return source.load(place, split, size or source.default_size)
+
+
+def _existing(data: str) -> Path:
+    path = Path(data).expanduser()
+    if data and path.exists():
+        return path
+    base, colon, _ = data.rpartition(":")
+    if colon and Path(base).expanduser().is_dir():
+        raise PseudoshotError(f"'{data}': a folder has no splits; give '{base}' itself")
+    raise PseudoshotError(
+        f"'{data}' is neither a folder nor a known set: "
+        f"give a folder of images or one of {', '.join(SOURCES)}"
+    )

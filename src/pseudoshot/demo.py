@@ -1,0 +1,48 @@
+"""The demo: train on glyphs, then compare raw pixels, an untrained and the trained embedding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from pseudoshot.backbones import build_backbone
+from pseudoshot.data import load as load_data
+from pseudoshot.evaluation import Evaluation, evaluate_embeddings
+from pseudoshot.evaluation.few_shot import pixel_embeddings
+from pseudoshot.model import Embedder
+from pseudoshot.training import RunFolder, train
+
+EPOCHS = 2
+WAYS = (5, 20)
+QUERY = 7  # a letter has twelve typefaces
+
+
+def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
+    """Train, unless `out` holds a finished demo, and score: what -> one evaluation a way."""
+    folder = RunFolder(out)
+    if not folder.finished:
+        train("glyphs", out, epochs=EPOCHS, seed=seed, resume=folder.started)
+    trained = Embedder.load(out)
+    novel = load_data("glyphs", split="test")
+    embeddings = {
+        "raw pixels": pixel_embeddings(novel),
+        "untrained": _untrained(trained, seed).embed(novel),
+        "trained": trained.embed(novel),
+    }
+    return {
+        what: [
+            evaluate_embeddings(
+                table, novel, trained.card.similarity, way=way, shots=(1,), query=QUERY
+            )
+            for way in WAYS
+        ]
+        for what, table in embeddings.items()
+    }
+
+
+def _untrained(trained: Embedder, seed: int) -> Embedder:
+    """The embedding as it was before the first step."""
+    torch.manual_seed(seed)
+    card = trained.card
+    return Embedder(build_backbone(card.backbone, card.channels, card.size), card)

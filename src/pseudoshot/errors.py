@@ -1,0 +1,10 @@
+"""The one exception a user meets: its text says what was given, what was expected, what to do."""
+
+
+class PseudoshotError(Exception):
+    """Something the user can put right. The command line prints it as one sentence and exits 1.
+
+    >>> raise PseudoshotError("way 5 is above the 3 classes of 'birds': lower --way")
+    Traceback (most recent call last):
+    pseudoshot.errors.PseudoshotError: way 5 is above the 3 classes of 'birds': lower --way
+    """

@@ -1,0 +1,179 @@
+"""The field's protocol: mean accuracy and 95 % interval over thousands of N-way K-shot tasks.
+
+In eval mode an embedding does not depend on its batch, so the set is embedded once and tasks are
+drawn from the table: exactly what embedding every task anew would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from pseudoshot.data import ImageSet
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.model import Embedder
+from pseudoshot.sampling import sample_distinct
+from pseudoshot.similarity import Similarity, prototype_similarity
+
+DEFAULT_SHOTS = (1, 5, 20, 50)
+_FLOATS_A_BATCH = 1 << 24  # embeddings gathered at a time: 64 MB
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """In percent; `interval` is the half-width of the 95 % confidence interval over tasks."""
+
+    shot: int
+    accuracy: float
+    interval: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A result and the protocol it was obtained by."""
+
+    data: str
+    note: str  # what else the set's protocol must state, such as rotations as classes
+    way: int
+    query: int
+    tasks: int
+    seed: int
+    similarity: Similarity
+    results: tuple[Accuracy, ...]
+
+
+@dataclass(frozen=True)
+class NovelTasks:
+    """T labelled tasks as rows of an image set: support (T, N, K) and query (T, N, Q)."""
+
+    support: Tensor
+    query: Tensor
+
+
+class TaskSampler:
+    """Draws tasks of real classes: N classes of a labelled set, K + Q distinct images of each."""
+
+    def __init__(self, images: ImageSet) -> None:
+        self.name = images.name
+        self.classes = images.classes
+        counts = images.class_counts()
+        assert images.labels is not None
+        self.by_class = torch.from_numpy(np.argsort(images.labels, kind="stable"))
+        self.counts = torch.from_numpy(counts)
+        self.starts = self.counts.cumsum(0) - self.counts
+
+    def check(self, way: int, shot: int, query: int) -> None:
+        """Refuse tasks the set cannot give, naming the numbers."""
+        if way > len(self.classes):
+            raise PseudoshotError(
+                f"{way}-way tasks need {way} classes but '{self.name}' has {len(self.classes)}: "
+                f"lower --way"
+            )
+        smallest = int(self.counts.argmin())
+        have = int(self.counts[smallest])
+        if shot + query > have:
+            raise PseudoshotError(
+                f"{shot} shots and {query} queries need {shot + query} images of a class but class "
+                f"'{self.classes[smallest]}' of '{self.name}' has {have}: lower --shot or --query"
+            )
+
+    def draw(
+        self, way: int, shot: int, query: int, tasks: int, generator: torch.Generator
+    ) -> NovelTasks:
+        total = torch.full((tasks,), len(self.classes))
+        classes = sample_distinct(total, way, generator)  # (T, N)
+        members = sample_distinct(self.counts[classes], shot + query, generator)
+        rows = self.by_class[self.starts[classes][..., None] + members]  # (T, N, K+Q)
+        return NovelTasks(rows[..., :shot], rows[..., shot:])
+
+
+def predict(embeddings: Tensor, tasks: NovelTasks, similarity: Similarity) -> Tensor:
+    """The nearest prototype of every query (Algorithm 2): (T, N, Q) of class positions."""
+    prototypes = embeddings[tasks.support].mean(2)  # (T, N, d)
+    T, N, Q = tasks.query.shape
+    queries = embeddings[tasks.query].flatten(1, 2)  # (T, NQ, d)
+    return prototype_similarity(similarity, queries, prototypes).argmax(-1).view(T, N, Q)
+
+
+def score_tasks(embeddings: Tensor, tasks: NovelTasks, similarity: Similarity) -> Tensor:
+    """The accuracy of every task, (T,), in batches of bounded memory."""
+    T, N, K = tasks.support.shape
+    Q = tasks.query.shape[2]
+    batch = max(1, _FLOATS_A_BATCH // (N * (K + Q) * embeddings.shape[1]))
+    truth = torch.arange(N)[None, :, None]
+    parts = [
+        (predict(embeddings, NovelTasks(support, query), similarity) == truth)
+        .double()
+        .mean((1, 2))
+        for support, query in zip(tasks.support.split(batch), tasks.query.split(batch), strict=True)
+    ]
+    return torch.cat(parts)
+
+
+def evaluate_embeddings(
+    embeddings: Tensor,
+    images: ImageSet,
+    similarity: Similarity,
+    *,
+    way: int = 5,
+    shots: Sequence[int] = DEFAULT_SHOTS,
+    query: int = 15,
+    tasks: int = 10_000,
+    seed: int = 0,
+) -> Evaluation:
+    """Accuracy at every shot; the tasks of a shot depend on the seed and the task's shape alone."""
+    sampler = TaskSampler(images)
+    for shot in shots:
+        sampler.check(way, shot, query)
+    results = []
+    for shot in shots:
+        drawn = sampler.draw(way, shot, query, tasks, torch.Generator().manual_seed(seed))
+        scores = 100 * score_tasks(embeddings, drawn, similarity)
+        half_width = 1.96 * float(scores.std(correction=0)) / tasks**0.5
+        results.append(Accuracy(shot, float(scores.mean()), half_width))
+    return Evaluation(
+        images.name, images.note, way, query, tasks, seed, similarity, tuple(results)
+    )
+
+
+def evaluate(
+    embedder: Embedder,
+    images: ImageSet,
+    *,
+    way: int = 5,
+    shots: Sequence[int] | None = None,
+    query: int = 15,
+    tasks: int = 10_000,
+    seed: int = 0,
+) -> Evaluation:
+    """The paper's protocol for a trained embedding: nearest prototype under its own similarity.
+
+    Without `shots`, those of 1, 5, 20 and 50 that the set's smallest class allows.
+
+    >>> evaluate(load("runs/demo"), load_data("glyphs:test"), query=7)  # doctest: +SKIP
+    """
+    shots = shots or possible_shots(images, query) or DEFAULT_SHOTS[:1]
+    sampler = TaskSampler(images)
+    for shot in shots:
+        sampler.check(way, shot, query)  # before the work of embedding
+    protocol = {"way": way, "shots": shots, "query": query, "tasks": tasks, "seed": seed}
+    return evaluate_embeddings(
+        embedder.embed(images), images, embedder.card.similarity, **protocol
+    )
+
+
+def possible_shots(images: ImageSet, query: int) -> tuple[int, ...]:
+    """Those of the protocol's shots that the set's smallest class allows."""
+    smallest = int(images.class_counts().min())
+    return tuple(shot for shot in DEFAULT_SHOTS if shot + query <= smallest)
+
+
+def pixel_embeddings(images: ImageSet) -> Tensor:
+    """Raw pixels as an embedding: what a trained one has to beat."""
+    pixels: npt.NDArray[np.float32] = images.images.reshape(len(images), -1).astype(np.float32)
+    return torch.from_numpy(pixels / 255)

@@ -1,0 +1,139 @@
+"""Embedder: a backbone and what must be done to an image before it; what a run leaves behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from pydantic import BaseModel, ConfigDict, ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor, nn
+
+from pseudoshot.backbones import Backbone, build_backbone
+from pseudoshot.console import progress_bar
+from pseudoshot.data import ImageSet
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.files import replaced, write_text
+from pseudoshot.similarity import Similarity
+
+FORMAT = 1
+_LUMA = (0.299, 0.587, 0.114)
+
+
+class ModelCard(BaseModel):
+    """What `model.json` says: enough to rebuild the backbone and treat an image as in training."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: int = FORMAT
+    backbone: str
+    channels: int
+    size: int
+    mean: tuple[float, ...]  # of each channel over the training images, in [0, 1]
+    std: tuple[float, ...]
+    similarity: Similarity  # what it was trained with, and is tested with
+    trained_on: str = ""
+
+
+class Embedder(nn.Module):
+    """Images in, embeddings out; any number of channels and any size are brought to the model's."""
+
+    def __init__(self, backbone: Backbone, card: ModelCard) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.card = card
+
+    @property
+    def dim(self) -> int:
+        return self.backbone.dim
+
+    def normalise(self, images: Tensor) -> Tensor:
+        """(..., c, h, w) in [0, 1] to mean 0 and deviation 1 of the training images."""
+        mean = images.new_tensor(self.card.mean).view(-1, 1, 1)
+        std = images.new_tensor(self.card.std).view(-1, 1, 1)
+        return (images - mean) / std
+
+    def preprocess(self, images: npt.NDArray[np.uint8]) -> Tensor:
+        """uint8 (B, h, w, c) to what the backbone takes, (B, channels, size, size)."""
+        pixels = torch.tensor(images).permute(0, 3, 1, 2).float() / 255
+        if pixels.shape[1] > self.card.channels:
+            pixels = (pixels * pixels.new_tensor(_LUMA).view(3, 1, 1)).sum(1, keepdim=True)
+        elif pixels.shape[1] < self.card.channels:
+            pixels = pixels.expand(-1, self.card.channels, -1, -1)
+        if pixels.shape[-2:] != (self.card.size, self.card.size):
+            pixels = F.interpolate(
+                pixels, (self.card.size, self.card.size), mode="bilinear", antialias=True
+            )
+        return self.normalise(pixels).contiguous(memory_format=torch.channels_last)
+
+    @torch.inference_mode()
+    def embed(self, images: ImageSet | npt.NDArray[np.uint8], batch: int = 256) -> Tensor:
+        """The embedding of every image, (n, d): once is enough, it does not depend on the batch."""
+        pixels = images.images if isinstance(images, ImageSet) else images
+        was_training = self.training
+        self.eval()
+        embeddings = torch.empty(len(pixels), self.dim)
+        with progress_bar() as bar:
+            for start in bar.track(range(0, len(pixels), batch), description="embedding"):
+                part = pixels[start : start + batch]
+                embeddings[start : start + len(part)] = self.backbone(self.preprocess(part))
+        self.train(was_training)
+        return embeddings
+
+    def save(self, folder: Path) -> None:
+        """`model.safetensors` and `model.json`: nothing in them can execute."""
+        weights = {name: value.contiguous() for name, value in self.backbone.state_dict().items()}
+        with replaced(folder / "model.safetensors") as temporary:
+            temporary.write_bytes(save(weights))
+        write_text(folder / "model.json", self.card.model_dump_json(indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Embedder:
+        folder = Path(folder)
+        card = _read_card(folder)
+        backbone = build_backbone(card.backbone, card.channels, card.size)
+        try:
+            backbone.load_state_dict(load_file(folder / "model.safetensors"))
+        except (OSError, SafetensorError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise PseudoshotError(
+                f"the weights {folder / 'model.safetensors'} cannot be read: {reason}"
+            ) from error
+        return cls(backbone.to(memory_format=torch.channels_last), card).eval()
+
+
+def _read_card(folder: Path) -> ModelCard:
+    path = folder / "model.json"
+    if not path.is_file():
+        unfinished = (folder / "run.json").is_file()
+        hint = "its training has not finished: continue with --resume" if unfinished else (
+            "give the --out folder of a finished `pseudoshot train`"
+        )
+        raise PseudoshotError(f"'{folder}' holds no model: {hint}")
+    try:
+        fields: Any = json.loads(path.read_text(encoding="utf-8"))
+        return ModelCard.model_validate(fields)
+    except (ValueError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
+
+
+def channel_statistics(images: ImageSet, sample: int = 10_000) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each channel in [0, 1], over evenly spaced images."""
+    step = max(1, len(images) // sample)
+    chosen = images.images[::step]
+    count, total, squares = 0, np.zeros(images.channels), np.zeros(images.channels)
+    for start in range(0, len(chosen), 1024):
+        part = chosen[start : start + 1024].reshape(-1, images.channels) / 255.0
+        count += len(part)
+        total += part.sum(0)
+        squares += np.square(part).sum(0)
+    mean = total / count
+    std = np.sqrt(np.maximum(squares / count - mean**2, 1e-8))
+    return mean.tolist(), std.tolist()

@@ -1,0 +1,131 @@
+"""The curves of a training, from the records of `log.jsonl`."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+from pseudoshot.report.markup import Section, figure, image, section
+from pseudoshot.report.pictures import data_uri
+
+_POINTS = 300  # more are averaged: a screen shows no more
+_BLUE, _GRAY = "#2f5d8a", "#6b7280"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What to plot, and what it says to someone who sees it for the first time."""
+
+    key: str
+    title: str
+    axis: str
+    meaning: str
+    band: str = ""  # the key of a standard deviation drawn around it
+
+
+CURVES = (
+    Curve(
+        "loss",
+        "Loss",
+        "loss",
+        "How wrong the network is on the tasks it practises on; it falls as the network learns.",
+    ),
+    Curve(
+        "pseudo_accuracy",
+        "Label-free score",
+        "percent right",
+        "On images kept from training: how often a view is matched to its own image among all of "
+        "them. It needs no labels, and rises as the network learns.",
+    ),
+    Curve(
+        "norm_mean",
+        "Length of the embeddings",
+        "mean length ± deviation",
+        "The network turns an image into a list of numbers, its <em>embedding</em>; this is how "
+        "long these vectors are. A collapse to zero would mean trouble.",
+        band="norm_std",
+    ),
+    Curve(
+        "gradient_norm",
+        "Pull on the embeddings",
+        "mean gradient length",
+        "How strongly a step still changes the embeddings (their gradient).",
+    ),
+)
+
+
+def curves_section(records: Sequence[dict[str, Any]]) -> Section | None:
+    """A plot of every curve that has data."""
+    plots = [plot for curve in CURVES if (plot := _plot(curve, records))]
+    if not plots:
+        return None
+    lead = (
+        "From left to right the training goes on: one <em>epoch</em> is one pass over all images, "
+        "made of many steps, each on a handful of images (an <em>episode</em>)."
+    )
+    body = "\n".join(plots)
+    return section("curves", "How the training went", lead, f'<div class="plots">{body}</div>')
+
+
+def _plot(curve: Curve, records: Sequence[dict[str, Any]]) -> str:
+    keys = ["epoch", curve.key] + ([curve.band] if curve.band else [])
+    values = [[record.get(key) for key in keys] for record in records]
+    points = np.array([row for row in values if all(map(_is_number, row))], dtype=float)
+    if len(points) == 0:
+        return ""
+    drawn = data_uri("image/svg+xml", _draw(curve, _thinned(points)))
+    picture = image(drawn, f"{curve.title}: {_in_words(points)}")
+    return figure(picture, f"<strong>{curve.title}.</strong> {curve.meaning}", "plot")
+
+
+def _draw(curve: Curve, points: npt.NDArray[np.float64]) -> bytes:
+    plot = Figure(figsize=(5.2, 2.7), layout="constrained")
+    axes = plot.subplots()
+    epochs, values = points[:, 0], points[:, 1]
+    marker = "o" if len(points) <= 20 else ""
+    axes.plot(epochs, values, color=_BLUE, linewidth=1.8, marker=marker, markersize=4)
+    if curve.band:
+        low, high = values - points[:, 2], values + points[:, 2]
+        if len(points) == 1:
+            axes.errorbar(epochs, values, points[:, 2], color=_BLUE, capsize=4)
+        axes.fill_between(epochs, low, high, color=_BLUE, alpha=0.15, linewidth=0)
+        axes.set_ylim(bottom=min(0.0, float(low.min())))
+    if len(points) == 1:
+        axes.set_xlim(0, 2 * epochs[0] or 1)
+    else:
+        axes.set_xlim(left=0)
+    axes.set_xlabel("epochs (passes over the images)", color=_GRAY)
+    axes.set_ylabel(curve.axis, color=_GRAY)
+    axes.tick_params(colors=_GRAY, length=3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color("#c9ced6")
+    axes.grid(axis="y", color="#eceff3")
+    axes.set_axisbelow(True)
+    stream = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "pseudoshot"}):  # the same run, the same page
+        plot.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
+    return stream.getvalue()
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _thinned(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Means over runs of neighbouring points: at most `_POINTS` rows."""
+    return np.array([part.mean(0) for part in np.array_split(points, min(len(points), _POINTS))])
+
+
+def _in_words(points: npt.NDArray[np.float64]) -> str:
+    """For those who do not see the picture."""
+    if len(points) == 1:
+        return f"{points[0, 1]:.4g}"
+    return f"from {points[0, 1]:.4g} to {points[-1, 1]:.4g}"

@@ -1,0 +1,32 @@
+"""Results as tables on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from pseudoshot.evaluation import Evaluation
+
+_output = Console(highlight=False)
+
+
+def print_evaluation(evaluation: Evaluation) -> None:
+    """One row a shot."""
+    protocol = f"{evaluation.data}, {evaluation.way}-way, {evaluation.query} queries a class, "
+    protocol += f"{evaluation.tasks:,} tasks" + (f", {evaluation.note}" if evaluation.note else "")
+    table = Table("examples a class", "accuracy (95 % interval)", title=protocol, title_style="")
+    for result in evaluation.results:
+        table.add_row(str(result.shot), f"{result.accuracy:.2f} ± {result.interval:.2f}")
+    _output.print(table)
+
+
+def print_comparison(title: str, rows: Mapping[str, Sequence[Evaluation]]) -> None:
+    """One row a name, one column an evaluation: first shots only."""
+    columns = [f"{e.way}-way {e.results[0].shot}-shot" for e in next(iter(rows.values()))]
+    table = Table("", *columns, title=title, title_style="")
+    for name, evaluations in rows.items():
+        firsts = [evaluation.results[0] for evaluation in evaluations]
+        table.add_row(name, *(f"{r.accuracy:.2f} ± {r.interval:.2f}" for r in firsts))
+    _output.print(table)

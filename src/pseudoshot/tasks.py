@@ -1,0 +1,60 @@
+"""Tasks as index tensors: which view of which pseudo-class is support, which is query.
+
+An episode holds C pseudo-classes of V views; view v of class c is row c * V + v. A task names rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """T tasks of N ways, K shots and Q queries over the rows of one episode."""
+
+    support: Tensor  # (T, N, K) rows
+    query: Tensor  # (T, N, Q) rows; the label of query[t, n, q] is n
+
+    @property
+    def way(self) -> int:
+        return self.support.shape[1]
+
+    @property
+    def shot(self) -> int:
+        return self.support.shape[2]
+
+
+def resample_tasks(
+    C: int, way: int, shot: int, query: int, tasks: int, generator: torch.Generator
+) -> Tasks:
+    """Sufficient Episodic Sampling (SES, Algorithm 3 lines 5-6) as one index computation.
+
+    Each task chooses `way` of the C classes and, in each, splits the V = shot + query views anew.
+
+    >>> tasks = resample_tasks(8, 5, 1, 3, 100, torch.Generator().manual_seed(0))
+    >>> tasks.support.shape, tasks.query.shape
+    (torch.Size([100, 5, 1]), torch.Size([100, 5, 3]))
+    """
+    if not 1 <= way <= C:
+        raise ValueError(f"way {way} does not fit an episode of {C} images")
+    V = shot + query
+    if way == C:
+        classes = torch.arange(C).expand(tasks, C)
+    else:
+        classes = torch.rand(tasks, C, generator=generator).argsort(-1)[:, :way]
+    views = torch.rand(tasks, way, V, generator=generator).argsort(-1)
+    rows = classes[..., None] * V + views
+    return Tasks(rows[..., :shot], rows[..., shot:])
+
+
+def exhaustive_tasks(C: int, V: int) -> Tasks:
+    """All V one-shot tasks over all C classes: view s of every class is support, the rest query.
+
+    Together they use each of the V(V-1) ordered pairs of views once, with no sampling noise.
+    """
+    rows = torch.arange(C * V).view(C, V)
+    others = torch.tensor([[v for v in range(V) if v != s] for s in range(V)])  # (V, V-1)
+    return Tasks(rows.T[..., None], rows[:, others].transpose(0, 1))

@@ -1,0 +1,67 @@
+"""A training state as one safetensors file: tensors as such, everything else as JSON beside them.
+
+No pickle: loading a checkpoint can execute nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.files import replaced
+
+_TENSOR = "__tensor__"
+_ITEMS = "__items__"  # a dictionary whose keys are not all strings, as in an optimiser's state
+
+
+def save_state(path: Path, state: dict[str, Any]) -> None:
+    """Write a tree of dictionaries, lists, numbers, strings and tensors, atomically."""
+    tensors: dict[str, Tensor] = {}
+    skeleton = json.dumps(_take_tensors(state, tensors))
+    with replaced(path) as temporary:
+        temporary.write_bytes(save(tensors, metadata={"state": skeleton}))
+
+
+def load_state(path: Path) -> dict[str, Any]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            skeleton = json.loads(file.metadata()["state"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            state: dict[str, Any] = _put_tensors(skeleton, tensors)
+            return state
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise PseudoshotError(f"the checkpoint {path} cannot be read: {error}") from error
+
+
+def _take_tensors(node: Any, tensors: dict[str, Tensor]) -> Any:
+    if isinstance(node, Tensor):
+        key = str(len(tensors))
+        # a copy: safetensors refuses tensors that share memory
+        tensors[key] = node.detach().cpu().clone(memory_format=torch.contiguous_format)
+        return {_TENSOR: key}
+    if isinstance(node, dict):
+        if all(isinstance(key, str) for key in node):
+            return {key: _take_tensors(value, tensors) for key, value in node.items()}
+        return {_ITEMS: [[key, _take_tensors(value, tensors)] for key, value in node.items()]}
+    if isinstance(node, list | tuple):
+        return [_take_tensors(value, tensors) for value in node]
+    return node
+
+
+def _put_tensors(node: Any, tensors: dict[str, Tensor]) -> Any:
+    if isinstance(node, dict):
+        if _TENSOR in node:
+            return tensors[node[_TENSOR]]
+        if _ITEMS in node:
+            return {key: _put_tensors(value, tensors) for key, value in node[_ITEMS]}
+        return {key: _put_tensors(value, tensors) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_put_tensors(value, tensors) for value in node]
+    return node

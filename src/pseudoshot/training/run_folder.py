@@ -1,0 +1,141 @@
+"""A run folder: `run.json`, `log.jsonl`, `checkpoint/`, then `model.*` and `report.html`.
+
+It is held by one process at a time, a finished one is never written again, and an unfinished one is
+only continued when asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import filelock
+import torch
+from pydantic import ValidationError
+
+from pseudoshot._version import __version__
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.files import replaced, write_text
+from pseudoshot.training.checkpoint import load_state, save_state
+from pseudoshot.training.settings import RunSettings
+
+
+class RunFolder:
+    """The files of one run.
+
+    >>> RunFolder(Path("runs/demo")).log_path.name
+    'log.jsonl'
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings_path = path / "run.json"
+        self.log_path = path / "log.jsonl"
+        self.checkpoint_path = path / "checkpoint" / "latest.safetensors"
+
+    @property
+    def started(self) -> bool:
+        return self.settings_path.is_file()
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / "model.json").is_file()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes out for as long as the block runs."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with filelock.FileLock(self.path / ".lock", timeout=0):
+                try:
+                    yield
+                finally:
+                    self._leave_no_empty_folder()
+        except filelock.Timeout:
+            raise PseudoshotError(
+                f"'{self.path}' is in use by another training: wait for it or choose another --out"
+            ) from None
+        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+            raise PseudoshotError(f"cannot write to '{self.path}': {error.strerror}") from error
+
+    def _leave_no_empty_folder(self) -> None:
+        """A run that was refused before it began leaves nothing behind."""
+        if [path.name for path in self.path.iterdir()] == [".lock"]:
+            (self.path / ".lock").unlink()
+            self.path.rmdir()
+
+    def check_new(self) -> None:
+        if self.finished:
+            raise PseudoshotError(
+                f"'{self.path}' holds a finished run, which is never overwritten: "
+                f"choose another --out"
+            )
+        if self.started:
+            raise PseudoshotError(
+                f"'{self.path}' holds an unfinished run: continue it with --resume, "
+                f"or choose another --out"
+            )
+        strangers = sorted(p.name for p in self.path.iterdir() if p.name != ".lock")
+        if strangers:
+            raise PseudoshotError(
+                f"'{self.path}' is not empty and holds no run ({strangers[0]} is there): "
+                f"choose another --out"
+            )
+
+    def check_resumable(self) -> None:
+        if self.finished:
+            raise PseudoshotError(f"'{self.path}' is finished: there is nothing to resume")
+        if not self.started:
+            raise PseudoshotError(f"'{self.path}' holds no run to resume: leave out --resume")
+
+    def write_settings(self, settings: RunSettings) -> None:
+        about = {
+            "pseudoshot": __version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "machine": f"{platform.system()} {platform.machine()}",
+            "threads": torch.get_num_threads(),
+        }
+        record = {"settings": settings.model_dump(), "versions": about}
+        write_text(self.settings_path, json.dumps(record, indent=2) + "\n")
+
+    def read_settings(self) -> RunSettings:
+        try:
+            record = json.loads(self.settings_path.read_text(encoding="utf-8"))
+            return RunSettings.model_validate(record["settings"])
+        except (OSError, KeyError, TypeError, ValueError, ValidationError) as error:
+            reason = str(error).splitlines()[0]
+            raise PseudoshotError(f"{self.settings_path} cannot be read: {reason}") from error
+
+    def save_checkpoint(self, state: dict[str, Any]) -> None:
+        self.checkpoint_path.parent.mkdir(exist_ok=True)
+        save_state(self.checkpoint_path, state)
+
+    def load_checkpoint(self) -> dict[str, Any] | None:
+        """The last checkpoint, or None where the run stopped before its first."""
+        return load_state(self.checkpoint_path) if self.checkpoint_path.is_file() else None
+
+    def append_log(self, record: dict[str, Any]) -> None:
+        with self.log_path.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(record) + "\n")
+
+    def read_log(self) -> list[dict[str, Any]]:
+        if not self.log_path.is_file():
+            return []
+        records = []
+        for line in self.log_path.read_text(encoding="utf-8").splitlines():
+            try:
+                records.append(json.loads(line))
+            except ValueError:
+                break  # a last line cut short when the process was killed
+        return records
+
+    def truncate_log(self, step: int) -> None:
+        """Drop what was logged after `step`: those steps are about to be made again."""
+        kept = [record for record in self.read_log() if record["step"] <= step]
+        with replaced(self.log_path) as temporary:
+            temporary.write_text("".join(json.dumps(record) + "\n" for record in kept))

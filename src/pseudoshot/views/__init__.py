@@ -1,0 +1,55 @@
+"""Views: random copies of images that keep what the image is of.
+
+A policy takes uint8 images (C, V, h, w, c), V images of each of C pseudo-classes, and gives as
+many views, float32 (C, V, c, h, w) in [0, 1], drawn independently, from the generator alone.
+
+>>> import torch
+>>> images = torch.randint(0, 256, (4, 1, 32, 32, 3), dtype=torch.uint8).expand(-1, 6, -1, -1, -1)
+>>> get_policy("amdim")(images, torch.Generator().manual_seed(0)).shape
+torch.Size([4, 6, 3, 32, 32])
+"""
+
+from __future__ import annotations
+
+from dataclasses import Field
+from typing import Any, ClassVar, Protocol
+
+from torch import Generator, Tensor
+
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.views.augment import AUTOAUG, RANDAUG
+from pseudoshot.views.photos import AMDIM, SIMCLR, SIMPLE
+from pseudoshot.views.strokes import StrokePolicy
+
+__all__ = ["POLICIES", "Policy", "get_policy"]
+
+
+class Policy(Protocol):
+    """A frozen dataclass whose fields are its strengths, so `dataclasses.asdict` records them."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """Views float32 (C, V, c, h, w) in [0, 1] of images uint8 (C, V, h, w, c)."""
+
+
+POLICIES: dict[str, Policy] = {
+    "amdim": AMDIM,
+    "simclr": SIMCLR,
+    "simple": SIMPLE,
+    "autoaug": AUTOAUG,
+    "randaug": RANDAUG,
+    "strokes": StrokePolicy(),
+}
+
+
+def get_policy(name: str) -> Policy:
+    """The policy of that name.
+
+    >>> get_policy("amdin")
+    Traceback (most recent call last):
+    pseudoshot.errors.PseudoshotError: no view policy 'amdin': choose from amdim, simclr, ...
+    """
+    if name not in POLICIES:
+        raise PseudoshotError(f"no view policy {name!r}: choose from {', '.join(POLICIES)}")
+    return POLICIES[name]

@@ -1,0 +1,136 @@
+"""Where each output pixel comes from: every spatial change of a policy is composed into source
+coordinates, and the image is sampled bilinearly once.
+
+Coordinates are in pixels, the centre of the first pixel at 0. `B` counts views.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+TRIES = 10  # boxes proposed before the centred one is taken, as in Inception's random resized crop
+
+
+@dataclass(frozen=True)
+class Crops:
+    """What happens to each view: its box is resized to the image, mirrored, then shifted."""
+
+    top: Tensor  # (B,), as are they all; whole numbers stored as float
+    left: Tensor
+    height: Tensor
+    width: Tensor
+    mirrored: Tensor  # bool
+    down: Tensor
+    right: Tensor
+
+
+@dataclass(frozen=True)
+class RandomCrop:
+    """A random resized crop, a mirror image and a shift by whole pixels, in that order."""
+
+    area: tuple[float, float] = (0.08, 1.0)
+    aspect: tuple[float, float] = (3 / 4, 4 / 3)
+    mirror: float = 0.5
+    mirror_together: bool = False  # one draw for all the views of a pseudo-class
+    shift: int = 0
+    shift_probability: float = 0.0
+
+    def draw(self, classes: int, views: int, size: tuple[int, int], generator: Generator) -> Crops:
+        count = classes * views
+        top, left, height, width = draw_boxes(count, size, self.area, self.aspect, generator)
+        mirrors = torch.rand(classes, 1 if self.mirror_together else views, generator=generator)
+        mirrored = (mirrors < self.mirror).expand(classes, views).reshape(count)
+        shifts = torch.randint(-self.shift, self.shift + 1, (2, count), generator=generator)
+        shifts = shifts * (torch.rand(count, generator=generator) < self.shift_probability)
+        down, right = shifts.float()
+        return Crops(top, left, height, width, mirrored, down, right)
+
+
+def draw_boxes(
+    count: int,
+    size: tuple[int, int],
+    area: tuple[float, float],
+    aspect: tuple[float, float],
+    generator: Generator,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Top, left, height and width (B,) of random boxes within an image of the given size.
+
+    The area is uniform as a fraction of the image's, the aspect (width / height) log-uniform. The
+    first of `TRIES` boxes that fits is taken; where none does, the largest centred one whose aspect
+    is allowed.
+    """
+    rows, columns = size
+    u = torch.rand(2, count, TRIES, generator=generator)
+    areas = rows * columns * (area[0] + u[0] * (area[1] - area[0]))
+    aspects = torch.exp(math.log(aspect[0]) + u[1] * math.log(aspect[1] / aspect[0]))
+    heights = torch.sqrt(areas / aspects).round()
+    widths = torch.sqrt(areas * aspects).round()
+    fits = (heights > 0) & (heights <= rows) & (widths > 0) & (widths <= columns)
+
+    first = fits.int().argmax(1, keepdim=True)  # 0 where none fits
+    some = fits.any(1)
+    centred_height = min(rows, max(1, round(columns / aspect[0])))
+    centred_width = min(columns, max(1, round(rows * aspect[1])))
+    height = torch.where(some, heights.gather(1, first)[:, 0], centred_height)
+    width = torch.where(some, widths.gather(1, first)[:, 0], centred_width)
+
+    place = torch.rand(2, count, generator=generator)
+    top = torch.where(some, place[0] * (rows - height + 1), (rows - height) / 2).floor()
+    left = torch.where(some, place[1] * (columns - width + 1), (columns - width) / 2).floor()
+    return top, left, height, width
+
+
+def crop(images: Tensor, crops: Crops) -> Tensor:
+    """The views (B, c, h, w) of images (B, c, h, w)."""
+    h, w = images.shape[-2:]
+    upright = torch.zeros_like(crops.mirrored)
+    y = box_coordinates(h, crops.top, crops.height, upright, crops.down)
+    x = box_coordinates(w, crops.left, crops.width, crops.mirrored, crops.right)
+    return sample(images, x[:, None, :], y[:, :, None])
+
+
+def box_coordinates(
+    size: int, start: Tensor, extent: Tensor, mirrored: Tensor, shift: Tensor
+) -> Tensor:
+    """Source coordinates (B, size) along one axis; the steps are undone from last to first."""
+    position = reflect(torch.arange(size) - shift[:, None], size)
+    position = torch.where(mirrored[:, None], size - 1 - position, position)
+    within = (position + 0.5) * (extent / size)[:, None] - 0.5
+    # Neighbours outside the box do not bleed in: its edge repeats, as if it had been cut out.
+    return start[:, None] + within.clamp(min=0).minimum(extent[:, None] - 1)
+
+
+def reflect(position: Tensor, size: int) -> Tensor:
+    """Bring positions outside [0, size - 1] back in, the edge pixel not repeated."""
+    period = max(2 * (size - 1), 1)
+    position = position.remainder(period)
+    return torch.minimum(position, period - position)
+
+
+def sample(images: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Bilinear values (B, c, h, w) of images of that shape, their edges repeated outwards.
+
+    Coordinates are x (B, 1 or h, w) and y (B, h, 1 or w).
+    """
+    h, w = images.shape[-2:]
+    grid = torch.empty(len(images), h, w, 2)
+    grid[..., 0] = (x + 0.5) * (2 / w) - 1
+    grid[..., 1] = (y + 0.5) * (2 / h) - 1
+    values = F.grid_sample(images, grid, padding_mode="border", align_corners=False)
+    return values.clamp_(0, 1)  # interpolation weights may add up to a little over 1
+
+
+def affine_coordinates(matrix: Tensor, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    """Source x and y (B, h, w) of a map about the image's centre, matrix (B, 2, 3) in (x, y, 1)."""
+    h, w = size
+    y = torch.arange(h)[:, None] - (h - 1) / 2
+    x = torch.arange(w)[None, :] - (w - 1) / 2
+    m = matrix[:, :, :, None, None]  # (B, 2, 3, 1, 1)
+    source_x = m[:, 0, 0] * x + m[:, 0, 1] * y + (m[:, 0, 2] + (w - 1) / 2)
+    source_y = m[:, 1, 0] * x + m[:, 1, 1] * y + (m[:, 1, 2] + (h - 1) / 2)
+    return source_x, source_y

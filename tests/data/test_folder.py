@@ -1,0 +1,129 @@
+"""Folders as people have them: nested, mixed, hidden, broken, empty."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pseudoshot.console import console
+from pseudoshot.data import load
+from pseudoshot.errors import PseudoshotError
+
+from .conftest import noise, save
+
+
+def test_subfolders_are_classes(photos: Path) -> None:
+    image_set = load(str(photos), size=12)
+    assert image_set.classes == ("cat", "dog")
+    assert image_set.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert image_set.files[:2] == ("cat/0.png", "cat/1.png")
+    assert np.array_equal(image_set.images, [noise(number) for number in range(6)])
+
+
+def test_the_default_size_is_64(photos: Path) -> None:
+    assert load(str(photos)).images.shape == (6, 64, 64, 3)
+
+
+def test_the_class_is_the_first_level_however_deep(tmp_path: Path) -> None:
+    save(tmp_path / "bird" / "a" / "b" / "1.png", noise(1))
+    save(tmp_path / "fish" / "2.PNG", noise(2))
+    assert load(str(tmp_path), size=8).classes == ("bird", "fish")
+
+
+def test_one_image_beside_the_subfolders_leaves_all_unlabelled(photos: Path) -> None:
+    save(photos / "loose.png", noise(7))
+    image_set = load(str(photos), size=8)
+    assert (len(image_set), image_set.labels, image_set.classes) == (7, None, ())
+
+
+def test_hidden_files_and_other_files_are_ignored(photos: Path) -> None:
+    save(photos / "cat" / ".hidden.png", noise(7))
+    save(photos / ".thumbnails" / "8.png", noise(8))
+    (photos / "cat" / "notes.txt").write_text("not an image")
+    assert len(load(str(photos), size=8)) == 6
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_loops_of_links_end(photos: Path) -> None:
+    (photos / "cat" / "again").symlink_to(photos)
+    (photos / "dog" / "self").symlink_to(photos / "dog")
+    assert len(load(str(photos), size=8)) == 6
+
+
+def test_a_gray_set_has_one_channel(tmp_path: Path) -> None:
+    gray = noise(1, channels=1)
+    save(tmp_path / "gray" / "1.png", gray)
+    save(tmp_path / "gray" / "2.png", np.stack([gray] * 3, axis=-1))
+    image_set = load(str(tmp_path / "gray"), size=12)
+    assert np.array_equal(image_set.images[..., 0], [gray, gray])
+    assert image_set.channels == 1
+    save(tmp_path / "gray" / "3.png", noise(3))
+    assert load(str(tmp_path / "gray"), size=12).channels == 3
+
+
+def test_unreadable_files_are_skipped_and_reported(
+    photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("[a].png", "b.jpg", "c.gif", "d.png"):
+        (photos / "cat" / name).write_bytes(b"nonsense")
+    (photos / "dog" / "5.png").write_bytes((photos / "dog" / "5.png").read_bytes()[:200])
+    image_set = load(str(photos), size=8)
+    assert image_set.labels.tolist() == [0, 0, 0, 1, 1]
+    assert image_set.skipped[0] == "cat/[a].png: not an image"
+    assert len(image_set.skipped) == 5
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "skipped 5 of 10 files that could not be read: cat/[a].png, cat/b.jpg" in shown
+    assert "set.json)" in shown
+
+
+def test_a_class_without_a_readable_image_is_no_class(photos: Path) -> None:
+    (photos / "cow").mkdir()
+    (photos / "cow" / "1.png").write_bytes(b"")
+    image_set = load(str(photos), size=8)
+    assert image_set.classes == ("cat", "dog")
+    assert image_set.class_counts().tolist() == [3, 3]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes only there")
+def test_names_that_are_not_text_or_look_like_markup(
+    photos: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "_force_terminal", True)  # the progress bar is drawn
+    odd = photos.rename(photos.with_name("[/odd]"))
+    save(odd / "cat" / os.fsdecode(b"\xff.png"), noise(7))
+    (odd / "cat" / os.fsdecode(b"\xfe.png")).write_bytes(b"")
+    image_set = load(str(odd), size=8)
+    assert os.fsdecode(b"cat/\xff.png") in image_set.files
+    assert len(image_set.skipped) == 1
+
+
+def test_a_folder_without_a_readable_image(tmp_path: Path) -> None:
+    (tmp_path / "bad.png").write_bytes(b"")
+    with pytest.raises(PseudoshotError, match=r"none of the 1 images .* bad\.png: not an image"):
+        load(str(tmp_path))
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(PseudoshotError, match="no images below"):
+        load(str(tmp_path))
+
+
+def test_a_file_instead_of_a_folder(photos: Path) -> None:
+    with pytest.raises(PseudoshotError, match="is a file"):
+        load(str(photos / "cat" / "0.png"))
+
+
+def test_a_folder_has_no_splits(photos: Path) -> None:
+    assert len(load(str(photos), split="test", size=8)) == 6
+    with pytest.raises(PseudoshotError, match="a folder has no splits"):
+        load(f"{photos}:test")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no colons in names there")
+def test_a_folder_may_have_a_colon_in_its_name(photos: Path) -> None:
+    renamed = photos.rename(photos.with_name("photos:test"))
+    assert len(load(str(renamed), size=8)) == 6
