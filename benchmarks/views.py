@@ -1,6 +1,6 @@
 """How long views take, beside Pillow one image at a time and, where it is installed, kornia.
 
-    python benchmarks/views.py [rounds]
+    python benchmarks/views.py [--rounds 15] [--threads 2]
 
 The sides take turns within a round, so that a change of the machine's load meets them all. Printed
 are medians over the rounds; a ratio is the median of the rounds' ratios with their quartiles.
@@ -8,10 +8,10 @@ are medians over the rounds; a ratio is the median of the rounds' ratios with th
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import random
 import statistics
-import sys
 import time
 from collections.abc import Callable
 
@@ -99,6 +99,13 @@ def kornia_randaugment() -> Side:
     return lambda images: augment(as_planes(images))
 
 
+def randaugment(images: Tensor, generator: torch.Generator) -> Tensor:
+    planes = as_planes(images)
+    for _ in range(RANDAUG.operations):
+        planes = apply_operations(planes, *RANDAUG.draw(len(planes), generator))
+    return planes
+
+
 def compare(sides: dict[str, Side], images: Tensor, rounds: int) -> None:
     """Time the sides in turn; ratios are to the first, which is ours."""
     times: dict[str, list[float]] = {name: [] for name in sides}
@@ -117,7 +124,12 @@ def compare(sides: dict[str, Side], images: Tensor, rounds: int) -> None:
 
 
 def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    settings = parser.parse_args()
+    rounds = settings.rounds
+    torch.set_num_threads(settings.threads)
     kornia = importlib.util.find_spec("kornia") is not None
     generator = torch.Generator().manual_seed(0)
     torch.manual_seed(0)
@@ -142,13 +154,6 @@ def main() -> None:
             print(" two operations of RandAugment, nothing else")
             ours = {"pseudoshot": lambda x: randaugment(x, generator)}
             compare({**ours, "kornia": kornia_randaugment()}, images, rounds)
-
-
-def randaugment(images: Tensor, generator: torch.Generator) -> Tensor:
-    planes = as_planes(images)
-    for _ in range(RANDAUG.operations):
-        planes = apply_operations(planes, *RANDAUG.draw(len(planes), generator))
-    return planes
 
 
 if __name__ == "__main__":

@@ -93,7 +93,8 @@ def test_names_that_are_not_text_or_look_like_markup(
     photos: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(console, "_force_terminal", True)  # the progress bar is drawn
-    odd = photos.rename(photos.with_name("[/odd]"))
+    (photos.parent / "[").mkdir()
+    odd = photos.rename(photos.parent / "[" / "odd]")
     save(odd / "cat" / os.fsdecode(b"\xff.png"), noise(7))
     (odd / "cat" / os.fsdecode(b"\xfe.png")).write_bytes(b"")
     image_set = load(str(odd), size=8)

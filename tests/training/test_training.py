@@ -76,10 +76,17 @@ def test_same_seed_same_bits_and_another_seed_other_weights(photos, tmp_path):
     assert not same(tmp_path / "a", tmp_path / "c")
 
 
-@pytest.mark.parametrize("backbone", ["conv4", "resnet12"])
-@pytest.mark.parametrize("stop", [0, 3, 9])
-def test_a_resumed_run_equals_an_unbroken_one(photos, tmp_path, monkeypatch, backbone, stop):
-    options = {**SMALL, "backbone": backbone, "epochs": 2}
+@pytest.mark.parametrize(
+    ("stop", "options"),
+    [
+        (0, {"epochs": 1}),
+        (3, {"epochs": 2}),
+        (9, {"epochs": 2, "method": "vanilla"}),
+        (2, {"epochs": 1, "backbone": "resnet12", "images": 16, "query": 1}),  # with dropout
+    ],
+)
+def test_a_resumed_run_equals_an_unbroken_one(photos, tmp_path, monkeypatch, stop, options):
+    options = {**SMALL, **options}
     train(photos, tmp_path / "unbroken", **options)
     with monkeypatch.context() as patched:
         interrupt_at(patched, stop)

@@ -121,7 +121,7 @@ def test_centred_box_where_none_fits() -> None:
 
 
 def test_several_tries_are_made() -> None:
-    # A box of nearly the whole area of a square seldom fits: one try in about six does.
+    # A box of nearly the whole area of a square seldom fits: about one try in five does.
     _, _, height, width = draw_boxes(
         2000, (100, 100), (0.9, 1.0), (3 / 4, 4 / 3), torch.Generator().manual_seed(0)
     )

@@ -12,6 +12,7 @@ from pseudoshot.errors import PseudoshotError
 from pseudoshot.views import POLICIES, get_policy
 from pseudoshot.views.colour import RandomJitter
 from pseudoshot.views.geometry import RandomCrop
+from pseudoshot.views.layout import as_planes, as_views
 from pseudoshot.views.photos import AMDIM
 
 every_policy = pytest.mark.parametrize("name", POLICIES)
@@ -95,6 +96,13 @@ def test_strengths_are_recorded_and_frozen(name: str) -> None:
     assert json.loads(json.dumps(asdict(policy))).keys() == {f.name for f in fields(policy)}
     with pytest.raises(FrozenInstanceError):
         policy.anything = 1  # type: ignore[attr-defined]
+
+
+def test_levels_become_the_unit_interval() -> None:
+    images = torch.arange(256, dtype=torch.uint8).view(2, 2, 8, 8, 1).expand(-1, -1, -1, -1, 3)
+    images = images * torch.tensor([1, 0, 1], dtype=torch.uint8)
+    expected = images.permute(0, 1, 4, 2, 3) / 255
+    assert torch.equal(as_views(as_planes(images), 2), expected)
 
 
 def test_amdim_mirrors_a_class_together_and_moves_its_views_apart() -> None:

@@ -43,6 +43,13 @@ def test_deform_equals_the_plain_loop(size: tuple[int, int]) -> None:
         np.testing.assert_allclose(views[view], expected, atol=1e-5)
 
 
+def test_white_stays_white() -> None:
+    drawn = StrokePolicy().draw(600, (9, 9), torch.Generator().manual_seed(0))
+    white = deform(torch.ones(600, 1, 9, 9), drawn)
+    assert white.max() == 1
+    assert white.min() > 1 - 1e-6
+
+
 def test_thicker_and_thinner() -> None:
     dot = torch.zeros(3, 1, 7, 7)
     dot[:, :, 2:5, 2:5] = 1

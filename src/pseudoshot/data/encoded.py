@@ -92,7 +92,7 @@ def _decode_into(
     skipped: list[str] = []
     with warnings.catch_warnings(), progress_bar() as bar:
         warnings.simplefilter("ignore")  # of large or untidy files, which are read all the same
-        task = bar.add_task(f"reading {escape(name)}", total=len(images))
+        task = bar.add_task(f"reading {escape(_printable(name))}", total=len(images))
         for image, outcome in _in_parallel(images, form):
             if isinstance(outcome, str):
                 skipped.append(f"{image.name}: {outcome}")
@@ -132,10 +132,15 @@ def _decode(image: Encoded, form: Form) -> npt.NDArray[np.uint8] | str:
 
 
 def _report(unread: list[str], count: int, full_list: Path) -> None:
-    names = ", ".join([*unread[:3], *(["…"] if len(unread) > 3 else [])])
+    names = _printable(", ".join([*unread[:3], *(["…"] if len(unread) > 3 else [])]))
     console.print(
         f"skipped {len(unread)} of {count} files that could not be read: {names} "
         f"(full list in {full_list})",
         markup=False,
         soft_wrap=True,
     )
+
+
+def _printable(name: str) -> str:
+    """A file name may hold bytes that are no text."""
+    return name.encode(errors="replace").decode()

@@ -51,6 +51,7 @@ class Glyphs(Source):
         recipe = {
             "glyphs": split,
             "size": size,
+            "em": EM,
             "matplotlib": matplotlib.__version__,
             "pillow": PIL.__version__,
         }
@@ -106,10 +107,11 @@ def draw(letter: str, typeface: Path, size: int) -> npt.NDArray[np.uint8]:
         em -= 1
         font = _font(typeface, em)
         left, top, right, bottom = font.getbbox(letter)
-    canvas = Image.new("L", (size, size))
-    corner = ((size - left - right) / 2, (size - top - bottom) / 2)
+    # Pillow cuts ink off where a coordinate is negative and not whole, hence the margin.
+    canvas = Image.new("L", (3 * size, 3 * size))
+    corner = (size + (size - left - right) / 2, size + (size - top - bottom) / 2)
     ImageDraw.Draw(canvas).text(corner, letter, fill=255, font=font)
-    return np.asarray(canvas)
+    return np.asarray(canvas)[size : 2 * size, size : 2 * size]
 
 
 @functools.cache

@@ -12,6 +12,7 @@ import matplotlib
 import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from pseudoshot.report.markup import Section, figure, image, section
 from pseudoshot.report.pictures import data_uri
@@ -69,7 +70,7 @@ def curves_section(records: Sequence[dict[str, Any]]) -> Section | None:
         return None
     lead = (
         "From left to right the training goes on: one <em>epoch</em> is one pass over all images, "
-        "made of many steps, each on a handful of images (an <em>episode</em>)."
+        "made of many steps, each on a batch of images (an <em>episode</em>)."
     )
     body = "\n".join(plots)
     return section("curves", "How the training went", lead, f'<div class="plots">{body}</div>')
@@ -102,6 +103,8 @@ def _draw(curve: Curve, points: npt.NDArray[np.float64]) -> bytes:
         axes.set_xlim(0, 2 * epochs[0] or 1)
     else:
         axes.set_xlim(left=0)
+    if epochs[-1] >= 2:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("epochs (passes over the images)", color=_GRAY)
     axes.set_ylabel(curve.axis, color=_GRAY)
     axes.tick_params(colors=_GRAY, length=3)

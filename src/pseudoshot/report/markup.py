@@ -6,6 +6,7 @@ import html
 import re
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 
 _SECTION = re.compile(r'<section id="([^"]+)">.*?</section>', re.DOTALL)
 
@@ -28,7 +29,17 @@ def text(value: object) -> str:
     >>> text('<b>&"')
     '&lt;b&gt;&amp;&quot;'
     """
-    return html.escape(str(value))
+    # a file name that is not Unicode has characters that no page can be written with
+    return html.escape(str(value).encode(errors="replace").decode())
+
+
+def short_name(data: str) -> str:
+    """What a heading calls an image set: a folder by its last part, a named set by its name.
+
+    >>> short_name("/home/ada/birds"), short_name("cub:test")
+    ('birds', 'cub:test')
+    """
+    return Path(data).name or data
 
 
 def section(kind: str, title: str, lead: str, body: str, about: str = "") -> Section:
@@ -36,7 +47,7 @@ def section(kind: str, title: str, lead: str, body: str, about: str = "") -> Sec
 
     Two sections of a kind that are about the same thing have the same id.
     """
-    name = f"{kind}-{zlib.crc32(about.encode()):08x}" if about else kind
+    name = f"{kind}-{zlib.crc32(about.encode(errors='surrogatepass')):08x}" if about else kind
     return Section(
         name,
         f'<section id="{name}">\n<h2>{title}</h2>\n<p class="lead">{lead}</p>\n{body}\n</section>',

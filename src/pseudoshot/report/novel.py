@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pseudoshot.data import ImageSet
 from pseudoshot.evaluation.few_shot import NovelTasks, TaskSampler, predict
-from pseudoshot.report.markup import Section, figure, image, section, text
+from pseudoshot.report.markup import Section, figure, image, section, short_name, text
 from pseudoshot.report.pictures import Painter
 from pseudoshot.similarity import Similarity
 
@@ -58,8 +58,8 @@ def task_section(novel: Novel, similarity: Similarity, views: str) -> Section | 
         f"beside a wrong one (✗) stands the example it was taken for. Classes and images were "
         f"drawn at random with seed {SEED}, not picked.{drawing.painter.remark}"
     )
-    title = f"One task from {text(images.name)}"
-    return section("task", title, lead, f'<div class="task">{body}</div>', about=images.name)
+    title = f"One task from {text(short_name(images.name))}"
+    return section("task", title, lead, drawing.painter.frame(body, "task"), about=images.name)
 
 
 @dataclass(frozen=True)

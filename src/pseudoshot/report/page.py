@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -13,7 +14,7 @@ from pseudoshot.data import ImageSet
 from pseudoshot.evaluation.few_shot import Evaluation
 from pseudoshot.files import write_text
 from pseudoshot.report.curves import curves_section
-from pseudoshot.report.markup import Section, sections_of, text
+from pseudoshot.report.markup import Section, sections_of, short_name, text
 from pseudoshot.report.novel import Novel, task_section
 from pseudoshot.report.samples import samples_section
 from pseudoshot.report.scores import accuracy_sections
@@ -40,7 +41,9 @@ def write_report(
     """
     path = folder.path / "report.html"
     settings, records = folder.read_settings(), folder.read_log()
-    earlier = sections_of(path.read_text(encoding="utf-8")) if path.is_file() else []
+    earlier = (
+        sections_of(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else []
+    )
     fresh = [
         samples_section(images, settings.views) if images is not None else None,
         task_section(novel, settings.method_settings().similarity, settings.views)
@@ -49,6 +52,8 @@ def write_report(
         *accuracy_sections(evaluations),
         curves_section(records),
     ]
+    if not any(part and part.kind == "accuracy" for part in [*earlier, *fresh]):
+        fresh.append(_how_to_score(folder))
     write_text(path, _page(folder, settings, records, _merged(earlier, fresh)))
     return path
 
@@ -67,16 +72,12 @@ def _page(
     sections: Sequence[Section],
 ) -> str:
     files = resources.files("pseudoshot.report")
-    name = Path(settings.data).name or settings.data  # a folder's last part; a named set's name
-    parts = [part.html for part in sections]
-    if not any(part.kind == "accuracy" for part in sections):
-        parts.append(_how_to_score(folder))
     return Template((files / "page.html").read_text(encoding="utf-8")).substitute(
         style=(files / "page.css").read_text(encoding="utf-8"),
-        title=text(name),
+        title=text(short_name(settings.data)),
         facts=_facts(settings, records),
         settings=_settings_tables(folder, settings),
-        sections="\n".join(parts),
+        sections="\n".join(part.html for part in sections),
     )
 
 
@@ -130,9 +131,11 @@ def _shown(value: Any) -> str:
     return "default" if value is None else str(value)
 
 
-def _how_to_score(folder: RunFolder) -> str:
-    return (
+def _how_to_score(folder: RunFolder) -> Section:
+    """Stands where the accuracies would; not a section of the page, so never kept beside them."""
+    return Section(
+        "accuracy",
         '<p class="hint">How well does it recognise new classes? With a folder DATA that has one '
         "subfolder of images for each class, this adds the answer to this page: "
-        f"<code>pseudoshot evaluate {text(folder.path)} DATA</code></p>"
+        f"<code>pseudoshot evaluate {text(shlex.quote(str(folder.path)))} DATA</code></p>",
     )

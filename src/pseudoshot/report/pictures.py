@@ -12,6 +12,7 @@ from PIL import Image
 
 from pseudoshot.data import ImageSet
 
+_SMALL = 48  # pixels a side: those below are much enlarged
 _LARGEST = 72  # pixels a side: what the page shows, and what keeps it near a megabyte
 
 
@@ -24,14 +25,19 @@ class Painter:
     """
 
     inverted: bool = False
+    pixels: bool = False  # show them as squares: blurred, a small drawing is hard to read
 
     @classmethod
     def of(cls, images: ImageSet, views: str) -> Painter:
         """Characters stored light on dark are shown as ink on paper; a dark gray photograph, an
         X-ray say, is not: only the "strokes" views tell that the images are of characters."""
-        if views != "strokes" or images.channels != 1:
-            return cls()
-        return cls(inverted=bool(np.median(images.images[:64]) < 128))
+        characters = views == "strokes" and images.channels == 1
+        dark = characters and bool(np.median(images.images[:64]) < 128)
+        return cls(inverted=dark, pixels=images.size < _SMALL)
+
+    def frame(self, content: str, style: str) -> str:
+        """A block of images, enlarged as they are drawn."""
+        return f'<div class="{style}{" pixels" if self.pixels else ""}">{content}</div>'
 
     @property
     def remark(self) -> str:

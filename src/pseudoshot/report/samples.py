@@ -36,4 +36,4 @@ def samples_section(images: ImageSet, views: str) -> Section | None:
         f"network learned which views come from the same image.{painter.remark}"
     )
     body = "\n".join(strips)
-    return section("views", "What it learned from", lead, f'<div class="strips">{body}</div>')
+    return section("views", "What it learned from", lead, painter.frame(body, "strips"))

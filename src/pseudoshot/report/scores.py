@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pseudoshot.evaluation.few_shot import Accuracy, Evaluation
-from pseudoshot.report.markup import Section, section, text
+from pseudoshot.report.markup import Section, section, short_name, text
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,9 @@ def _accuracy_section(protocol: Evaluation, rows: list[_Row]) -> Section:
         "The line across a bar marks what guessing would give."
     )
     body = f"<table>{''.join(_groups(rows))}</table>{_protocol(protocol)}"
+    title = f"Accuracy on {text(short_name(protocol.data))}"
     about = repr((protocol, [(row.name, row.way, row.result.shot) for row in rows]))
-    return section("accuracy", f"Accuracy on {text(protocol.data)}", lead, body, about)
+    return section("accuracy", title, lead, body, about)
 
 
 def _protocol(protocol: Evaluation) -> str:
@@ -47,7 +48,7 @@ def _protocol(protocol: Evaluation) -> str:
         f'<p class="small">Each figure is the mean over {protocol.tasks:,} tasks '
         f"(seed {protocol.seed}) with {_count(protocol.query, 'image')} of each class to recognise;"
         f" ± is the half-width of its 95 % confidence interval. "
-        f"Similarity: {text(protocol.similarity)}.{note}</p>"
+        f"Images: {text(protocol.data)}; similarity: {text(protocol.similarity)}.{note}</p>"
     )
 
 
@@ -56,13 +57,10 @@ def _groups(rows: list[_Row]) -> Iterator[str]:
     names = list(dict.fromkeys(row.name for row in rows))
     if len(names) == 1:
         for way in dict.fromkeys(row.way for row in rows):
+            title = f"{way} classes <small>({way}-way), by labelled examples of each</small>"
             yield _group(
-                f"{way} classes <small>({way}-way)</small>",
-                {
-                    f"{_count(row.result.shot, 'example')} of each": row
-                    for row in rows
-                    if row.way == way
-                },
+                title,
+                {_count(row.result.shot, "example"): row for row in rows if row.way == way},
                 compared=False,
             )
         return

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 
 LUMA = (0.299, 0.587, 0.114)  # ITU-R 601, as Pillow's "L"
 BRIGHTNESS, CONTRAST, SATURATION, HUE = range(4)
-TINY = 1e-9  # far below the least difference of two channels, 1 / 255 before interpolation
+TINY = 1e-9  # keeps the hue of a gray, which has none, from being 0 / 0
 
 
 @dataclass(frozen=True)

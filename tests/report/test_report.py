@@ -1,0 +1,266 @@
+"""The page of a run that was never trained: its files are written by hand."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+
+from pseudoshot.data import ImageSet
+from pseudoshot.evaluation.few_shot import Accuracy, Evaluation, predict
+from pseudoshot.report import Novel, write_report
+from pseudoshot.report.novel import draw_task
+from pseudoshot.report.pictures import Painter
+from pseudoshot.training.run_folder import RunFolder
+from pseudoshot.training.settings import resolve_settings
+from tests.report.reading import Page, read
+
+VIEWS, TASK, ACCURACY, CURVES = (
+    "What it learned from",
+    "One task from toy:test",
+    "Accuracy on toy:test",
+    "How the training went",
+)
+EVIL = '<b>&"'
+
+
+def make_folder(path: Path, records: int = 3, full: bool = False) -> RunFolder:
+    """Only the loss is logged unless `full`: a plot takes a tenth of a second."""
+    folder = RunFolder(path)
+    folder.write_settings(resolve_settings("toy", {"epochs": 2}, {}))
+    for step in range(1, records + 1):
+        folder.append_log(make_record(step, step / records * 2, full))
+    return folder
+
+
+def make_record(step: int, epoch: float, full: bool = False) -> dict[str, float]:
+    record = {"step": step, "epoch": epoch, "loss": 3 / step, "seconds": 42.0 * step}
+    if full:
+        record |= {"norm_mean": 9.0, "norm_std": 1.0, "gradient_norm": 0.01}
+        record |= {"pseudo_accuracy": 50.0}
+    return record
+
+
+def make_images(classes: tuple[str, ...] = (EVIL, "b", "c"), a_class: int = 4) -> ImageSet:
+    generator = np.random.default_rng(0)
+    labels = np.repeat(np.arange(len(classes)), a_class)
+    pixels = generator.integers(0, 256, (len(labels), 12, 12, 3), dtype=np.uint8)
+    return ImageSet("toy:test", pixels, labels, classes)
+
+
+def make_novel(images: ImageSet, seed: int = 0) -> Novel:
+    generator = torch.Generator().manual_seed(seed)
+    return Novel(images, torch.randn(len(images), 4, generator=generator))
+
+
+def make_evaluation(way: int = 5, *accuracies: float, note: str = "") -> Evaluation:
+    results = tuple(
+        Accuracy(shot, accuracy, 0.25) for shot, accuracy in zip((1, 5), accuracies, strict=False)
+    )
+    return Evaluation("toy:test", note, way, 15, 10_000, 0, "sns", results)
+
+
+def written(folder: RunFolder, *parts: Any, **named: Any) -> Page:
+    path = write_report(folder, *parts, **named)
+    assert path == folder.path / "report.html"
+    assert sorted(p.name for p in folder.path.iterdir() if "report" in p.name) == ["report.html"]
+    return read(path.read_text(encoding="utf-8"))
+
+
+def test_the_whole_page_is_self_contained(tmp_path: Path) -> None:
+    images = make_images()
+    page = written(
+        make_folder(tmp_path, full=True),
+        images,
+        {"raw pixels": [make_evaluation(5, 30.0)], "trained": [make_evaluation(5, 60.0)]},
+        make_novel(images),
+    )
+    assert page.headings == ["toy", VIEWS, TASK, ACCURACY, CURVES]
+    assert page.sources
+    assert all(source.startswith("data:image/") for source in page.sources)
+    assert page.links == []
+    assert not page.tags & {"script", "link", "iframe"}
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert not any(scheme in html for scheme in ("http:", "https:", "file:"))
+
+
+def test_the_header_names_the_run(tmp_path: Path) -> None:
+    page = written(make_folder(tmp_path))
+    for shown in ("baseline", "conv4", "2 min 6 s", "temperature", "optimiser", torch.__version__):
+        assert shown in page.text
+
+
+def test_an_unfinished_run_says_how_far_it_is(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path, records=0)
+    folder.append_log(make_record(1, 0.5))
+    assert "0.5 of 2" in written(folder).text
+
+
+@pytest.mark.parametrize(
+    ("parts", "headings"),
+    [
+        ({}, [CURVES]),
+        ({"images": make_images().without_labels()}, [VIEWS, CURVES]),
+        ({"evaluations": {"trained": [make_evaluation(5, 60.0, 70.0)]}}, [ACCURACY, CURVES]),
+        ({"novel": make_novel(make_images())}, [TASK, CURVES]),
+        ({"evaluations": {"trained": []}}, [CURVES]),
+    ],
+)
+def test_a_part_that_is_not_given_is_left_out(
+    tmp_path: Path, parts: dict[str, Any], headings: list[str]
+) -> None:
+    page = written(make_folder(tmp_path), **parts)
+    assert page.headings == ["toy", *headings]
+    assert ("pseudoshot evaluate" in page.text) == (ACCURACY not in headings)
+
+
+def test_a_run_without_a_log_has_no_curves(tmp_path: Path) -> None:
+    assert written(make_folder(tmp_path, records=0)).headings == ["toy"]
+
+
+def test_scoring_adds_to_the_page(tmp_path: Path) -> None:
+    folder, images = make_folder(tmp_path, records=0), make_images()
+    written(folder, images.without_labels())
+    scored = {"trained": [make_evaluation(5, 60.0)]}
+    page = written(folder, evaluations=scored, novel=make_novel(images))
+    assert page.headings == ["toy", VIEWS, TASK, ACCURACY]
+    assert "pseudoshot evaluate" not in page.text
+
+    again = {"trained": [make_evaluation(5, 61.5)]}  # the same measure renewed, another added
+    page = written(folder, evaluations=again)
+    assert page.headings.count(ACCURACY) == 1
+    assert "61.50" in page.text
+    assert "60.00" not in page.text
+    page = written(folder, evaluations={"trained": [make_evaluation(3, 77.0)]})
+    assert page.headings.count(ACCURACY) == 2
+
+
+def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
+    folder, images = make_folder(tmp_path), make_images()
+    first = write_report(folder, images).read_bytes()
+    assert write_report(folder, images).read_bytes() == first
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_marks_are_the_predictions(tmp_path: Path, seed: int) -> None:
+    images = make_images(tuple("abcdefg"), a_class=7)
+    novel = make_novel(images, seed)
+    task = draw_task(images)
+    assert task is not None
+    predicted = predict(novel.embeddings, task, "sns")[0]
+    assert predicted.shape == (5, 5)
+    expected, names = [], []
+    for position, row in enumerate(predicted.tolist()):
+        expected.append("example")
+        for guess in row:
+            expected.append("right" if guess == position else "wrong")
+            if guess != position:
+                taken_for = int(task.support[0, guess, 0])
+                names.append(images.classes[images.labels[taken_for]])  # type: ignore[index]
+    assert {"right", "wrong"} < set(expected)
+
+    page = written(make_folder(tmp_path, records=0), novel=novel)
+    assert page.figures == expected
+    assert [alt.removeprefix("taken for ") for alt in page.alts if alt.startswith("taken")] == names
+    assert page.text.count("✗") == len(names) + 1  # and once in the explanation
+    assert f"{25 - len(names)} of 25" in page.text
+
+
+@pytest.mark.parametrize(
+    ("images", "figures"),
+    [
+        (make_images(("a", "b"), a_class=2), 4),  # 2-way, one query a class
+        (make_images(("a", "b"), a_class=1), 0),
+        (make_images(("a",), a_class=9), 0),
+        (make_images().without_labels(), 0),
+    ],
+)
+def test_a_small_set_gives_a_small_task_or_none(
+    tmp_path: Path, images: ImageSet, figures: int
+) -> None:
+    page = written(make_folder(tmp_path, records=0), novel=make_novel(images))
+    assert len(page.figures) == figures
+    assert (TASK in page.headings) == (figures > 0)
+
+
+def test_text_from_outside_is_escaped(tmp_path: Path) -> None:
+    images = make_images((EVIL, f"{EVIL}2"))
+    folder = RunFolder(tmp_path / "a b")
+    folder.path.mkdir()
+    folder.write_settings(resolve_settings(f"photos/{EVIL}", {}, {}))
+    page = written(
+        folder, images, {EVIL: [make_evaluation(2, 50.0, note=EVIL)]}, make_novel(images)
+    )
+    assert page.headings[0] == EVIL
+    assert "b" in page.tags  # the bars' own
+    html = (folder.path / "report.html").read_text(encoding="utf-8")
+    assert "<b>" not in html
+    assert f"example of {EVIL}" in page.alts
+
+
+def test_a_name_that_is_not_unicode_is_written(tmp_path: Path) -> None:
+    images = make_images(("caf\udce9", "b"))
+    assert "caf?" in written(make_folder(tmp_path, records=0), novel=make_novel(images)).text
+
+
+def test_rows_of_accuracy(tmp_path: Path) -> None:
+    compared = {
+        "raw pixels": [make_evaluation(5, 30.0), make_evaluation(20, 20.0)],
+        "trained": [make_evaluation(5, 60.0), make_evaluation(20, 40.0)],
+    }
+    text = written(make_folder(tmp_path, records=0), evaluations=compared).text
+    order = ["5-way, 1-shot", "raw pixels", "trained", "20-way, 1-shot", "raw pixels", "trained"]
+    position = text.index(ACCURACY)
+    for words in order:
+        position = text.index(words, position) + 1
+    assert "60.00 ± 0.25 %" in text
+    assert "10,000 tasks" in text
+    assert "15 images of each class" in text
+
+
+def plots_of(page: Page) -> list[str]:
+    """The titles of the plots, each of which is an SVG that can be parsed."""
+    for source in page.sources:
+        kind, _, content = source.partition(";base64,")
+        assert kind == "data:image/svg+xml"
+        ElementTree.fromstring(base64.b64decode(content))
+    return [alt.partition(":")[0] for alt in page.alts]
+
+
+def test_one_record_is_enough_for_the_curves(tmp_path: Path) -> None:
+    titles = plots_of(written(make_folder(tmp_path, records=1, full=True)))
+    assert titles == [
+        "Loss",
+        "Label-free score",
+        "Length of the embeddings",
+        "Pull on the embeddings",
+    ]
+
+
+def test_a_curve_without_data_is_left_out(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path, records=0)
+    for step in (1, 2):
+        record = make_record(step, float(step), full=True)
+        del record["pseudo_accuracy"]
+        folder.append_log({**record, "gradient_norm": float("nan")})
+    assert plots_of(written(folder)) == ["Loss", "Length of the embeddings"]
+
+
+def test_a_long_log_gives_a_small_page(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path, records=5000, full=True)
+    write_report(folder)
+    assert (tmp_path / "report.html").stat().st_size < 300_000
+
+
+def test_characters_are_shown_as_ink_photographs_as_they_are() -> None:
+    dark = np.zeros((2, 12, 12, 1), dtype=np.uint8)
+    dark[:, 5:7] = 255
+    images = ImageSet("toy", dark)
+    assert Painter.of(images, "strokes").inverted
+    assert not Painter.of(ImageSet("toy", 255 - dark), "strokes").inverted
+    assert not Painter.of(images, "amdim").inverted
