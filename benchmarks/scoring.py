@@ -33,11 +33,9 @@ def make_set() -> ImageSet:
 
 
 def make_embedder() -> Embedder:
-    backbone = build_backbone("conv4", 3, 32).to(memory_format=torch.channels_last)
+    backbone = build_backbone("conv4", 3, 32)
     half = (0.5, 0.5, 0.5)
-    card = ModelCard(
-        backbone="conv4", channels=3, size=32, mean=half, std=half, similarity="sns"
-    )
+    card = ModelCard(backbone="conv4", channels=3, size=32, mean=half, std=half, similarity="sns")
     return Embedder(backbone, card).eval()
 
 
@@ -83,7 +81,9 @@ def main() -> None:
         for _ in range(arguments.rounds)
     ]
     ratios = sorted(plain / ours for plain, ours in pairs)
-    print(f"scoring {TASKS:,} {WAY}-way tasks at {DEFAULT_SHOTS} shots, {arguments.threads} threads")
+    print(
+        f"scoring {TASKS:,} {WAY}-way tasks at {DEFAULT_SHOTS} shots, {arguments.threads} threads"
+    )
     print(f"  task by task: {statistics.median(p for p, _ in pairs):.0f} s (scaled)")
     print(f"  pseudoshot: {statistics.median(o for _, o in pairs):.1f} s, embedding included")
     print(f"  ratio {statistics.median(ratios):.0f}, from {ratios[0]:.0f} to {ratios[-1]:.0f}")

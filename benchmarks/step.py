@@ -39,7 +39,7 @@ def timed(name: str, work: Callable[[], Tensor]) -> tuple[Tensor, Part]:
 
 def our_side(images: Tensor) -> Iterator[list[Part]]:
     keep_freed_memory()
-    backbone = build_backbone("conv4", 3, SIZE).to(memory_format=torch.channels_last)
+    backbone = build_backbone("conv4", 3, SIZE)
     method = METHODS["baseline"](backbone, METHODS["baseline"].Settings(images=C, tasks=TASKS))
     optimiser = torch.optim.Adam(method.parameters(), lr=LR)
     policy, generator = get_policy("amdim"), torch.Generator().manual_seed(0)

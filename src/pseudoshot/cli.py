@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
-from rich.table import Table
 
 from pseudoshot._version import __version__
 from pseudoshot.console import console
@@ -109,7 +108,7 @@ def train(
     settings
         Any further setting of the method, as `--name value`.
     """
-    from pseudoshot.training import train as run
+    from pseudoshot.runs import train as run
 
     run(data, out, resume=resume, data_root=data_root, **asdict(options), **settings)
     print(f"trained: {out}\nnext: pseudoshot evaluate {out} {data}")
@@ -152,21 +151,24 @@ def evaluate(
     as_json
         Print one JSON object, accuracies in percent.
     """
-    from pseudoshot.data import load as load_data
-    from pseudoshot.evaluation import evaluate as score
-    from pseudoshot.model import Embedder
+    from pseudoshot.runs import evaluate_run
+    from pseudoshot.tables import print_evaluation
 
-    embedder = Embedder.load(run)
-    images = load_data(
-        data, split="test", root=data_root, size=embedder.card.size, rotations=rotations
-    )
-    result = score(
-        embedder, images, way=way, shots=shot or None, query=query, tasks=tasks, seed=seed
+    result = evaluate_run(
+        run,
+        data,
+        way=way,
+        shots=shot,
+        query=query,
+        tasks=tasks,
+        seed=seed,
+        rotations=rotations,
+        data_root=data_root,
     )
     if as_json:
         print(json.dumps(asdict(result)))
     else:
-        print_evaluations({"": result})
+        print_evaluation(result)
 
 
 @app.command
@@ -183,16 +185,19 @@ def demo(*, out: Path = Path("runs/demo"), seed: int = 0) -> None:
         Of every random draw.
     """
     from pseudoshot.demo import run_demo
+    from pseudoshot.tables import print_comparison
 
-    print_demo(run_demo(out, seed))
+    print_comparison("letters of two alphabets never seen in training", run_demo(out, seed))
+    print(f"pictures: {out / 'report.html'}")
 
 
 @app.command(name="data")
 def list_data(*, data_root: DataRoot = None) -> None:
     """List the image sets: which are here, their classes and images, where to get the others."""
     from pseudoshot.data import describe
+    from pseudoshot.tables import print_sources
 
-    print_sets(describe(data_root))
+    print_sources(describe(data_root))
 
 
 def main() -> None:

@@ -11,7 +11,9 @@ from pseudoshot.data import load as load_data
 from pseudoshot.evaluation import Evaluation, evaluate_embeddings
 from pseudoshot.evaluation.few_shot import pixel_embeddings
 from pseudoshot.model import Embedder
-from pseudoshot.training import RunFolder, train
+from pseudoshot.report import Novel, write_report
+from pseudoshot.runs import train
+from pseudoshot.training.run_folder import RunFolder
 
 EPOCHS = 2
 WAYS = (5, 20)
@@ -30,7 +32,7 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
         "untrained": _untrained(trained, seed).embed(novel),
         "trained": trained.embed(novel),
     }
-    return {
+    results = {
         what: [
             evaluate_embeddings(
                 table, novel, trained.card.similarity, way=way, shots=(1,), query=QUERY
@@ -39,6 +41,8 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
         ]
         for what, table in embeddings.items()
     }
+    write_report(folder, None, results, Novel(novel, embeddings["trained"]))
+    return results
 
 
 def _untrained(trained: Embedder, seed: int) -> Embedder:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path`, which takes its place once the block ends without an error."""
+    """A temporary path beside `path`, which takes its place if the block ends without an error."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary

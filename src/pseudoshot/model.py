@@ -73,16 +73,29 @@ class Embedder(nn.Module):
         return self.normalise(pixels).contiguous(memory_format=torch.channels_last)
 
     @torch.inference_mode()
+    def embed_views(self, views: Tensor) -> Tensor:
+        """The embeddings of views (C, V, c, h, w) in [0, 1] as they are at test, (C·V, d)."""
+        was_training = self.training
+        self.eval()
+        device = next(self.backbone.parameters()).device
+        embeddings = self.backbone(self.normalise(views.to(device)).flatten(0, 1)).cpu()
+        self.train(was_training)
+        return embeddings
+
+    @torch.inference_mode()
     def embed(self, images: ImageSet | npt.NDArray[np.uint8], batch: int = 256) -> Tensor:
         """The embedding of every image, (n, d): once is enough, it does not depend on the batch."""
         pixels = images.images if isinstance(images, ImageSet) else images
         was_training = self.training
         self.eval()
         embeddings = torch.empty(len(pixels), self.dim)
+        device = next(self.backbone.parameters()).device
         with progress_bar() as bar:
             for start in bar.track(range(0, len(pixels), batch), description="embedding"):
                 part = pixels[start : start + batch]
-                embeddings[start : start + len(part)] = self.backbone(self.preprocess(part))
+                embeddings[start : start + len(part)] = self.backbone(
+                    self.preprocess(part).to(device)
+                )
         self.train(was_training)
         return embeddings
 
@@ -105,15 +118,17 @@ class Embedder(nn.Module):
             raise PseudoshotError(
                 f"the weights {folder / 'model.safetensors'} cannot be read: {reason}"
             ) from error
-        return cls(backbone.to(memory_format=torch.channels_last), card).eval()
+        return cls(backbone, card).eval()
 
 
 def _read_card(folder: Path) -> ModelCard:
     path = folder / "model.json"
     if not path.is_file():
         unfinished = (folder / "run.json").is_file()
-        hint = "its training has not finished: continue with --resume" if unfinished else (
-            "give the --out folder of a finished `pseudoshot train`"
+        hint = (
+            "its training has not finished: continue with --resume"
+            if unfinished
+            else ("give the --out folder of a finished `pseudoshot train`")
         )
         raise PseudoshotError(f"'{folder}' holds no model: {hint}")
     try:

@@ -1,4 +1,4 @@
-"""The similarity of a query and a prototype: cosine, Euclidean, inner product, SNS (section 3, 4.1).
+"""The similarity of a query and a prototype: cosine, Euclidean, inner, SNS (section 3, 4.1).
 
 All four are functions of three numbers, <q, p>, |q|² and |p|²: in training these come from one
 Gram matrix (`episode.py`), at test from embeddings. Temperatures divide the similarity.

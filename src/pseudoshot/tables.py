@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from pseudoshot.data import SourceInfo, SplitCount
 from pseudoshot.evaluation import Evaluation
 
 _output = Console(highlight=False)
@@ -30,3 +31,22 @@ def print_comparison(title: str, rows: Mapping[str, Sequence[Evaluation]]) -> No
         firsts = [evaluation.results[0] for evaluation in evaluations]
         table.add_row(name, *(f"{r.accuracy:.2f} ± {r.interval:.2f}" for r in firsts))
     _output.print(table)
+
+
+def print_sources(sources: Sequence[SourceInfo]) -> None:
+    """One row a set: here or not, how large, and what to do about a missing one."""
+    table = Table("set", "splits: classes, images", "where", show_lines=True)
+    for source in sources:
+        splits = "\n".join(_split_line(count) for count in source.splits)
+        where = str(source.place) if source.place else f"missing: get {source.how_to_get}"
+        table.add_row(source.name, splits, "built in" if source.name == "glyphs" else where)
+    _output.print(table)
+    _output.print("Any folder of images will do as well: pseudoshot train FOLDER --out RUN")
+
+
+def _split_line(count: SplitCount) -> str:
+    classes = f"{count.classes}"
+    if count.present not in (0, count.classes):
+        classes = f"{count.present} of {count.classes}"
+    images = "" if count.images is None else f", {count.images:,}"
+    return f"{count.split}: {classes}{images}{' (published)' if count.published else ''}"

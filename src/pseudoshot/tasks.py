@@ -26,6 +26,9 @@ class Tasks:
     def shot(self) -> int:
         return self.support.shape[2]
 
+    def to(self, device: torch.device) -> Tasks:
+        return Tasks(self.support.to(device), self.query.to(device))
+
 
 def resample_tasks(
     C: int, way: int, shot: int, query: int, tasks: int, generator: torch.Generator

@@ -13,7 +13,9 @@ from safetensors.torch import load_file
 
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.model import Embedder
-from pseudoshot.training import RunFolder, loop, train
+from pseudoshot.runs import train
+from pseudoshot.training import loop
+from pseudoshot.training.run_folder import RunFolder
 
 SMALL = {"size": 16, "images": 8, "query": 2, "tasks": 4}
 
@@ -130,7 +132,8 @@ def test_folders_are_never_overwritten(photos, tmp_path, monkeypatch):
 def test_a_run_in_use_is_refused(photos, tmp_path):
     run = tmp_path / "run"
     hold = (
-        "import sys; from pathlib import Path; from pseudoshot.training import RunFolder\n"
+        "import sys; from pathlib import Path\n"
+        "from pseudoshot.training.run_folder import RunFolder\n"
         "with RunFolder(Path(sys.argv[1])).held(): print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

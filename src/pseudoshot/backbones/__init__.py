@@ -1,5 +1,7 @@
 """Backbones: conv4, conv4-flat, resnet12, wrn28-10; 1 or 3 channels, any input size."""
 
+import torch
+
 from pseudoshot.backbones.base import Backbone
 from pseudoshot.backbones.conv4 import Conv4, Conv4Flat
 from pseudoshot.backbones.resnet12 import ResNet12
@@ -15,12 +17,13 @@ BACKBONES: dict[str, type[Backbone]] = {
 
 
 def build_backbone(name: str, channels: int, size: int) -> Backbone:
-    """A backbone with fresh weights.
+    """A backbone with fresh weights, laid out as convolutions want them (channels last).
 
     >>> build_backbone("conv4", channels=3, size=32).dim
     64
     """
-    return look_up("backbone", name, BACKBONES)(channels, size)
+    backbone = look_up("backbone", name, BACKBONES)(channels, size)
+    return backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
 
 
 __all__ = ["BACKBONES", "Backbone", "build_backbone"]

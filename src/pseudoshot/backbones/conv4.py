@@ -41,7 +41,8 @@ class Conv4(Backbone):
         )
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.blocks(images).mean((2, 3))
+        features: Tensor = self.blocks(images)
+        return features.mean((2, 3))
 
 
 class Conv4Flat(Conv4):
@@ -55,4 +56,5 @@ class Conv4Flat(Conv4):
         self.dim = WIDTH * side * side
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.blocks(images).flatten(1)
+        features: Tensor = self.blocks(images)
+        return features.flatten(1)

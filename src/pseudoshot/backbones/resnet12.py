@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -79,11 +81,12 @@ class ResNet12(Backbone):
         super().__init__(channels, size)
         widths = (channels, 64, 160, 320, 640)
         self.blocks = nn.Sequential()
-        for index, (inputs, outputs) in enumerate(zip(widths, widths[1:], strict=False)):
+        for index, (inputs, outputs) in enumerate(itertools.pairwise(widths)):
             blockwise = index >= 2 and size > SMALL_IMAGE
             drop = DropBlock(DROP_RATE, DROP_BLOCK_SIDE) if blockwise else nn.Dropout(DROP_RATE)
             self.blocks.append(Block(inputs, outputs, drop))
         initialise_convolutions(self, LEAK)
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.blocks(images).mean((2, 3))
+        features: Tensor = self.blocks(images)
+        return features.mean((2, 3))

@@ -33,7 +33,7 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         activated = F.relu(self.norm1(x))
-        out = self.convolution1(activated)
+        out: Tensor = self.convolution1(activated)
         out = self.convolution2(self.drop(F.relu(self.norm2(out))))
         shortcut: Tensor = x if self.shortcut is None else self.shortcut(activated)
         return shortcut + out
@@ -58,4 +58,5 @@ class WRN28x10(Backbone):
         initialise_convolutions(self)
 
     def forward(self, images: Tensor) -> Tensor:
-        return F.relu(self.norm(self.blocks(self.stem(images)))).mean((2, 3))
+        features: Tensor = self.norm(self.blocks(self.stem(images)))
+        return F.relu(features).mean((2, 3))

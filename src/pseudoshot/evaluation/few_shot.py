@@ -59,33 +59,15 @@ class TaskSampler:
     """Draws tasks of real classes: N classes of a labelled set, K + Q distinct images of each."""
 
     def __init__(self, images: ImageSet) -> None:
-        self.name = images.name
-        self.classes = images.classes
-        counts = images.class_counts()
+        self.counts = torch.from_numpy(images.class_counts())
         assert images.labels is not None
         self.by_class = torch.from_numpy(np.argsort(images.labels, kind="stable"))
-        self.counts = torch.from_numpy(counts)
         self.starts = self.counts.cumsum(0) - self.counts
-
-    def check(self, way: int, shot: int, query: int) -> None:
-        """Refuse tasks the set cannot give, naming the numbers."""
-        if way > len(self.classes):
-            raise PseudoshotError(
-                f"{way}-way tasks need {way} classes but '{self.name}' has {len(self.classes)}: "
-                f"lower --way"
-            )
-        smallest = int(self.counts.argmin())
-        have = int(self.counts[smallest])
-        if shot + query > have:
-            raise PseudoshotError(
-                f"{shot} shots and {query} queries need {shot + query} images of a class but class "
-                f"'{self.classes[smallest]}' of '{self.name}' has {have}: lower --shot or --query"
-            )
 
     def draw(
         self, way: int, shot: int, query: int, tasks: int, generator: torch.Generator
     ) -> NovelTasks:
-        total = torch.full((tasks,), len(self.classes))
+        total = torch.full((tasks,), len(self.counts))
         classes = sample_distinct(total, way, generator)  # (T, N)
         members = sample_distinct(self.counts[classes], shot + query, generator)
         rows = self.by_class[self.starts[classes][..., None] + members]  # (T, N, K+Q)
@@ -106,13 +88,13 @@ def score_tasks(embeddings: Tensor, tasks: NovelTasks, similarity: Similarity) -
     Q = tasks.query.shape[2]
     batch = max(1, _FLOATS_A_BATCH // (N * (K + Q) * embeddings.shape[1]))
     truth = torch.arange(N)[None, :, None]
-    parts = [
-        (predict(embeddings, NovelTasks(support, query), similarity) == truth)
-        .double()
-        .mean((1, 2))
-        for support, query in zip(tasks.support.split(batch), tasks.query.split(batch), strict=True)
-    ]
-    return torch.cat(parts)
+    scores = torch.empty(T, dtype=torch.float64)
+    for start in range(0, T, batch):
+        part = slice(start, start + batch)
+        some = NovelTasks(tasks.support[part], tasks.query[part])
+        right = predict(embeddings, some, similarity) == truth
+        scores[part] = right.double().mean((1, 2))
+    return scores
 
 
 def evaluate_embeddings(
@@ -127,18 +109,15 @@ def evaluate_embeddings(
     seed: int = 0,
 ) -> Evaluation:
     """Accuracy at every shot; the tasks of a shot depend on the seed and the task's shape alone."""
+    check_tasks(images, way, shots, query)
     sampler = TaskSampler(images)
-    for shot in shots:
-        sampler.check(way, shot, query)
     results = []
     for shot in shots:
         drawn = sampler.draw(way, shot, query, tasks, torch.Generator().manual_seed(seed))
         scores = 100 * score_tasks(embeddings, drawn, similarity)
         half_width = 1.96 * float(scores.std(correction=0)) / tasks**0.5
         results.append(Accuracy(shot, float(scores.mean()), half_width))
-    return Evaluation(
-        images.name, images.note, way, query, tasks, seed, similarity, tuple(results)
-    )
+    return Evaluation(images.name, images.note, way, query, tasks, seed, similarity, tuple(results))
 
 
 def evaluate(
@@ -157,20 +136,44 @@ def evaluate(
 
     >>> evaluate(load("runs/demo"), load_data("glyphs:test"), query=7)  # doctest: +SKIP
     """
-    shots = shots or possible_shots(images, query) or DEFAULT_SHOTS[:1]
-    sampler = TaskSampler(images)
-    for shot in shots:
-        sampler.check(way, shot, query)  # before the work of embedding
-    protocol = {"way": way, "shots": shots, "query": query, "tasks": tasks, "seed": seed}
+    shots = check_tasks(images, way, shots, query)  # before the work of embedding
     return evaluate_embeddings(
-        embedder.embed(images), images, embedder.card.similarity, **protocol
+        embedder.embed(images),
+        images,
+        embedder.card.similarity,
+        way=way,
+        shots=shots,
+        query=query,
+        tasks=tasks,
+        seed=seed,
     )
 
 
-def possible_shots(images: ImageSet, query: int) -> tuple[int, ...]:
-    """Those of the protocol's shots that the set's smallest class allows."""
-    smallest = int(images.class_counts().min())
-    return tuple(shot for shot in DEFAULT_SHOTS if shot + query <= smallest)
+def check_tasks(
+    images: ImageSet, way: int, shots: Sequence[int] | None, query: int
+) -> tuple[int, ...]:
+    """Refuse tasks the set cannot give, naming the numbers; without shots, choose the possible."""
+    counts = images.class_counts()
+    smallest = int(counts.argmin())
+    most = int(counts[smallest])
+    possible = tuple(shot for shot in DEFAULT_SHOTS if shot + query <= most)
+    shots = tuple(shots or possible or DEFAULT_SHOTS[:1])
+    for name, number in (("--way", way), ("--query", query), ("--shot", min(shots))):
+        if number < 1:
+            raise PseudoshotError(f"{name} must be at least 1, not {number}")
+    if way > len(images.classes):
+        raise PseudoshotError(
+            f"{way}-way tasks need {way} classes but '{images.name}' has {len(images.classes)}: "
+            f"lower --way to {len(images.classes)} or less"
+        )
+    needed = max(shots) + query
+    if needed > most:
+        raise PseudoshotError(
+            f"{max(shots)} shots and {query} queries need {needed} images of a class but class "
+            f"'{images.classes[smallest]}' of '{images.name}' has {most}: "
+            f"lower --shot or --query until they add up to {most} or less"
+        )
+    return shots
 
 
 def pixel_embeddings(images: ImageSet) -> Tensor:

@@ -29,17 +29,12 @@ def pseudo_accuracy(
     """Percent of queries right when every image is a class of its own, over all images at once."""
     generator = torch.Generator().manual_seed(seed)
     C, V = len(images), shot + query
-    was_training = embedder.training
-    embedder.eval()
-    parts = [
-        embedder.backbone(
-            embedder.normalise(draw_views(images, rows[:, None].expand(-1, V), policy, generator))
-            .flatten(0, 1)
-        )
-        for rows in torch.arange(C).split(64)
-    ]
-    embedder.train(was_training)
-    embeddings = torch.cat(parts)
+    embeddings = torch.cat(
+        [
+            embedder.embed_views(draw_views(images, rows.expand(-1, V), policy, generator))
+            for rows in torch.split(torch.arange(C)[:, None], 64)
+        ]
+    )
     split = resample_tasks(C, C, shot, query, tasks, generator)
     logits = task_logits(embeddings @ embeddings.T, split, similarity)
     right = logits.argmax(-1) == torch.arange(C)[None, :, None]

@@ -83,5 +83,5 @@ class Method(nn.Module, ABC):
     def loss(self, batch: Batch) -> Loss:
         """The episode's loss, differentiable."""
 
-    def after_step(self) -> None:  # noqa: B027 (most methods have nothing to do here)
+    def after_step(self) -> None:
         """Called after the optimiser's step: momentum encoders, queues."""

@@ -15,7 +15,7 @@ class Baseline(Method):
         tasks = self.settings.draw_tasks(len(batch.views), batch.generator)
         value = task_loss(
             embeddings @ embeddings.T,
-            tasks,
+            tasks.to(embeddings.device),
             self.settings.similarity,
             self.settings.resolved_temperature,
         )

@@ -164,7 +164,6 @@ def _build(
         trained_on=images.name,
     )
     backbone = build_backbone(settings.backbone, images.channels, images.size)
-    backbone = backbone.to(memory_format=torch.channels_last)
     method = METHODS[settings.method](backbone, settings.method_settings())
     optimiser = build_optimiser(settings.optimiser, method.parameters(), settings.lr)
     source = Exemplars(base, generator)

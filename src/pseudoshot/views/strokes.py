@@ -50,25 +50,16 @@ class StrokePolicy:
         symmetric = 2 * u - 1
         scale = _log_uniform(u[0], self.scale)
         root = _log_uniform(u[1], self.aspect).sqrt()
-        turn = symmetric[2] * math.radians(self.rotation)
-        cos, sin = turn.cos(), turn.sin()
         # A view is magnified by `scale`, so its source coordinates are divided by it.
         across, down = 1 / (scale * root), root / scale
-        slant = symmetric[3] * self.shear
-        matrix = torch.stack(
-            (
-                torch.stack(
-                    (across * cos, across * (slant * cos - sin), symmetric[4] * w * self.shift), 1
-                ),
-                torch.stack(
-                    (down * sin, down * (slant * sin + cos), symmetric[5] * h * self.shift), 1
-                ),
-            ),
-            1,
-        )
+        turn, slant = symmetric[2] * math.radians(self.rotation), symmetric[3] * self.shear
+        cos, sin = turn.cos(), turn.sin()
+        right, below = symmetric[4] * w * self.shift, symmetric[5] * h * self.shift
+        source_x = torch.stack((across * cos, across * (slant * cos - sin), right), 1)
+        source_y = torch.stack((down * sin, down * (slant * sin + cos), below), 1)
         warp = torch.randn(count, 2, CONTROL, CONTROL, generator=generator) * self.warp
         warp *= torch.tensor([float(w), float(h)])[:, None, None]
-        return Deformation(matrix, warp, symmetric[6] * self.pen)
+        return Deformation(torch.stack((source_x, source_y), 1), warp, symmetric[6] * self.pen)
 
 
 def deform(images: Tensor, drawn: Deformation) -> Tensor:
