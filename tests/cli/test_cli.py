@@ -1,0 +1,184 @@
+"""Commands through their real entry point, as a user types them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+SMALL = ["--size", "16", "--images", "8", "--query", "2", "--tasks", "4", "--epochs", "1"]
+
+
+def pseudoshot(*arguments: object, root: Path | None = None) -> subprocess.CompletedProcess[str]:
+    entry = Path(sys.executable).with_name("pseudoshot")
+    environment = {**os.environ, "PSEUDOSHOT_DATA": str(root or "/nowhere"), "COLUMNS": "200"}
+    return subprocess.run(
+        [str(entry), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        check=False,
+    )
+
+
+def refused(result: subprocess.CompletedProcess[str], message: str) -> None:
+    """One sentence on standard error, an exit code that is not 0, no traceback."""
+    assert result.returncode != 0
+    assert re.search(message, result.stderr), result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory) -> Path:
+    """Three classes of 20 noisy images, each class with a gray level of its own."""
+    folder = tmp_path_factory.mktemp("photos")
+    draw = np.random.default_rng(0)
+    for name, level in (("ash", 40), ("birch", 120), ("elm", 200)):
+        (folder / name).mkdir()
+        for index in range(20):
+            noise = draw.integers(0, 40, (30, 24, 3))
+            Image.fromarray((level + noise).astype(np.uint8)).save(folder / name / f"{index}.jpg")
+    (folder / "elm" / "broken.jpg").write_bytes(b"\xff\xd8 not a photo")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(photos, tmp_path_factory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "trees"
+    result = pseudoshot("train", photos, "--out", run, *SMALL)
+    assert result.returncode == 0, result.stderr
+    assert "skipped 1 of 61 files" in result.stderr
+    assert f"pseudoshot evaluate {run}" in result.stdout
+    return run
+
+
+def test_a_folder_of_photos_trains_and_is_measured(photos, trained):
+    page = (trained / "report.html").read_text()
+    assert "pseudoshot evaluate" in page
+    result = pseudoshot("evaluate", trained, photos, "--way", 3, "--tasks", 200, "--json")
+    assert result.returncode == 0, result.stderr
+    answer = json.loads(result.stdout)
+    assert (answer["way"], answer["tasks"], answer["query"]) == (3, 200, 15)
+    assert [r["shot"] for r in answer["results"]] == [1, 5]
+    assert all(r["accuracy"] > 60 and r["interval"] > 0 for r in answer["results"])
+    assert f"{answer['results'][0]['accuracy']:.2f}" in (trained / "report.html").read_text()
+
+
+def test_the_table_says_what_the_json_says(photos, trained):
+    options = ("evaluate", trained, photos, "--way", 2, "--shot", 1, "--shot", 3, "--tasks", 100)
+    answer = json.loads(pseudoshot(*options, "--json").stdout)
+    table = pseudoshot(*options).stdout
+    for result in answer["results"]:
+        assert f"{result['accuracy']:.2f} ± {result['interval']:.2f}" in table
+
+
+def test_help_teaches():
+    assert "unlabelled" in pseudoshot("--help").stdout
+    for command in ("train", "evaluate", "demo", "data"):
+        result = pseudoshot(command, "--help")
+        assert result.returncode == 0
+        assert "Usage" in result.stdout
+
+
+def test_data_lists_every_set(tmp_path):
+    listing = pseudoshot("data", "--data-root", tmp_path).stdout
+    for name in (
+        "glyphs",
+        "cifar-fs",
+        "fc100",
+        "omniglot",
+        "cub",
+        "miniimagenet",
+        "tieredimagenet",
+    ):
+        assert name in listing
+    assert "cifar-100-python" in listing
+    assert "missing" in listing
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "cifra-fs"], "'cifra-fs' is neither a folder nor a known set: .*cifar-fs"),
+        (["train", "cifar-fs"], "'cifar-fs' was not found: get .* put it at"),
+        (["train", "glyphs", "--method", "hmms"], "unknown method 'hmms'.*baseline"),
+        (["train", "glyphs", "--backbone", "conv5"], "did you mean 'conv4'"),
+        (["train", "glyphs", "--views", "amdin"], "amdin.*amdim"),
+        (["train", "glyphs", "--strength", "1"], "method 'baseline' has no setting 'strength'"),
+        (["train", "glyphs", "--way", "65"], "way 65 does not fit an episode of 64 images"),
+        (["train", "glyphs", "--epochs", "0"], "--epochs 0: .*greater than 0"),
+        (["train", "glyphs", "--epochs", "many"], "many"),
+        (["train", "glyphs", "--size", "0"], "size"),
+        (["train", "glyphs:val"], "'glyphs' has no split 'val'"),
+        (["train", "glyphs", "--rotations"], "rotations.*omniglot"),
+        (["train", "glyphs", "--resume"], "no run to resume"),
+    ],
+)
+def test_training_refuses_bad_input_and_leaves_nothing(tmp_path, arguments, message):
+    out = tmp_path / "run"
+    refused(pseudoshot(*arguments, "--out", out), message)
+    assert not out.exists()
+
+
+def test_bad_folders_are_refused(tmp_path):
+    empty, broken, few = tmp_path / "empty", tmp_path / "broken", tmp_path / "few"
+    for folder in (empty, broken, few):
+        folder.mkdir()
+    for index in range(3):
+        (broken / f"{index}.png").write_bytes(b"\x89PNG\r\n\x1a\n cut")
+        Image.new("RGB", (20, 20)).save(few / f"{index}.png")
+    out = tmp_path / "run"
+    refused(pseudoshot("train", empty, "--out", out), "empty")
+    refused(pseudoshot("train", broken, "--out", out), "broken")
+    refused(pseudoshot("train", few, "--out", out), "takes 64 images but there are 3")
+    assert not out.exists()
+
+
+def test_evaluation_refuses_bad_input(photos, trained, tmp_path):
+    refused(pseudoshot("evaluate", tmp_path / "no", photos), "holds no model")
+    refused(pseudoshot("evaluate", trained, "glyphs"), "1 shots and 15 queries need 16 images")
+    refused(pseudoshot("evaluate", trained, photos), "5-way tasks need 5 classes but .* has 3")
+    refused(pseudoshot("evaluate", trained, photos / "ash"), "has no labels")
+    refused(
+        pseudoshot("evaluate", trained, photos, "--way", 3, "--shot", 10),
+        "10 shots and 15 queries need 25 images .* has 20",
+    )
+
+
+def test_a_finished_run_is_never_overwritten(photos, trained):
+    before = (trained / "model.safetensors").read_bytes()
+    refused(pseudoshot("train", photos, "--out", trained, *SMALL), "finished run, which is never")
+    assert (trained / "model.safetensors").read_bytes() == before
+
+
+def test_an_unknown_command_names_the_known():
+    result = pseudoshot("trian")
+    assert result.returncode != 0
+    assert "train" in result.stdout + result.stderr
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["cifar-fs", "omniglot"])
+def test_a_real_set_trains_a_step_and_is_measured(name, real_data, tmp_path):
+    run = tmp_path / "run"
+    options = ["--images", "2000", "--query", "1", "--tasks", "1", "--way", "5", "--epochs", "1"]
+    result = pseudoshot("train", f"{name}:val", "--out", run, *options, root=real_data)
+    assert result.returncode == 0, result.stderr
+    result = pseudoshot("evaluate", run, name, "--tasks", 200, "--json", root=real_data)
+    answer = json.loads(result.stdout)
+    assert answer["results"][0]["accuracy"] > 22, "better than chance"
+
+
+@pytest.mark.real_data
+def test_photos_nobody_prepared_are_measured(real_data, trained):
+    birds = real_data / "CUB_200_2011" / "images"
+    result = pseudoshot("evaluate", trained, birds, "--tasks", 200, "--json", root=real_data)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["results"][0]["accuracy"] > 20

@@ -1,0 +1,118 @@
+"""The embedder: what is saved comes back, any image fits, and the batch does not matter."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from pseudoshot.backbones import build_backbone
+from pseudoshot.data import ImageSet
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
+from pseudoshot.model import Embedder, ModelCard, channel_statistics
+from pseudoshot.views import get_policy
+
+
+def make(channels: int = 3, size: int = 16) -> Embedder:
+    torch.manual_seed(0)
+    card = ModelCard(
+        backbone="conv4",
+        channels=channels,
+        size=size,
+        mean=(0.4,) * channels,
+        std=(0.2,) * channels,
+        similarity="sns",
+    )
+    return Embedder(build_backbone("conv4", channels, size), card).eval()
+
+
+def pixels(count: int, side: int, channels: int) -> np.ndarray:
+    shape = (count, side, side, channels)
+    return np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+
+
+def test_what_is_saved_comes_back(tmp_path):
+    embedder = make()
+    embedder.backbone.train()(torch.rand(8, 3, 16, 16))  # running statistics of its own
+    embedder.save(tmp_path)
+    loaded = Embedder.load(tmp_path)
+    assert loaded.card == embedder.card
+    images = pixels(5, 16, 3)
+    assert torch.equal(loaded.embed(images), embedder.embed(images))
+    assert not loaded.training
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("given", [(20, 1), (20, 3), (16, 1), (16, 3), (9, 3)])
+def test_any_image_is_brought_to_the_model(channels, given):
+    side, given_channels = given
+    embedder = make(channels)
+    images = pixels(3, side, given_channels)
+    assert embedder.preprocess(images).shape == (3, channels, 16, 16)
+    assert embedder.embed(images).isfinite().all()
+
+
+def test_preprocessing_is_the_documented_arithmetic():
+    image = pixels(1, 16, 3)
+    expected = (torch.from_numpy(image[0]).permute(2, 0, 1).float() / 255 - 0.4) / 0.2
+    torch.testing.assert_close(make().preprocess(image)[0], expected)
+    gray = (torch.from_numpy(image[0]).float() / 255) @ torch.tensor([0.299, 0.587, 0.114])
+    torch.testing.assert_close(make(1).preprocess(image)[0, 0], (gray - 0.4) / 0.2)
+
+
+def test_the_batch_does_not_matter():
+    embedder, images = make(), pixels(10, 16, 3)
+    torch.testing.assert_close(embedder.embed(images, batch=3), embedder.embed(images, batch=10))
+
+
+def test_embedding_leaves_training_mode_and_statistics_alone():
+    embedder = make().train()
+    before = embedder.backbone.state_dict()["blocks.0.norm.running_mean"].clone()
+    embedder.embed(pixels(4, 16, 3))
+    assert embedder.backbone.training
+    assert torch.equal(before, embedder.backbone.state_dict()["blocks.0.norm.running_mean"])
+
+
+def test_channel_statistics_are_mean_and_deviation():
+    images = pixels(30, 8, 3)
+    mean, std = channel_statistics(ImageSet("toy", images))
+    scaled = images.reshape(-1, 3) / 255
+    np.testing.assert_allclose(mean, scaled.mean(0))
+    np.testing.assert_allclose(std, scaled.std(0))
+
+
+def test_pseudo_accuracy_is_that_of_telling_images_apart():
+    embedder, policy = make(), get_policy("simple")
+    same = ImageSet("same", np.repeat(pixels(1, 16, 3), 8, axis=0))
+    different = np.stack([np.full((16, 16, 3), level, np.uint8) for level in range(0, 256, 32)])
+    first, again = (pseudo_accuracy(embedder, same, policy, "sns") for _ in range(2))
+    assert first == again
+    assert first < 40, "copies of one image cannot be told apart"
+    shifted = get_policy("strokes")  # keeps the gray level
+    assert pseudo_accuracy(embedder, ImageSet("levels", different), shifted, "euclidean") > 90
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda p: (p / "model.json").unlink(), "holds no model: give the --out folder"),
+        (lambda p: (p / "model.json").write_text("{"), "is not a model description"),
+        (lambda p: (p / "model.json").write_text('{"backbone": 1}'), "not a model description"),
+        (lambda p: (p / "model.safetensors").write_bytes(b"12"), "cannot be read"),
+        (lambda p: (p / "model.safetensors").unlink(), "cannot be read"),
+    ],
+)
+def test_a_spoilt_model_is_a_clear_error(tmp_path, spoil, message):
+    make().save(tmp_path)
+    spoil(tmp_path)
+    with pytest.raises(PseudoshotError, match=message):
+        Embedder.load(tmp_path)
+
+
+def test_weights_of_another_shape_are_refused(tmp_path):
+    make().save(tmp_path)
+    card = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps({**card, "backbone": "resnet12"}))
+    with pytest.raises(PseudoshotError, match="cannot be read"):
+        Embedder.load(tmp_path)
