@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import pseudoshot.threads  # noqa: F401 (before the tests import torch)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """The user's cache is never touched, by tests or by the examples in docstrings."""

@@ -6,15 +6,38 @@
 >>> pseudoshot.evaluate(model, images, way=20, query=7)  # doctest: +SKIP
 """
 
-from pseudoshot._version import __version__
-from pseudoshot.data import ImageSet
-from pseudoshot.data import load as load_data
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.evaluation import Evaluation, evaluate
-from pseudoshot.model import Embedder
-from pseudoshot.runs import train
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-load = Embedder.load
+import pseudoshot.threads  # noqa: F401 (before torch, whose OpenMP reads its setting once)
+from pseudoshot._version import __version__
+from pseudoshot.errors import PseudoshotError
+
+if TYPE_CHECKING:
+    from pseudoshot.data import ImageSet
+    from pseudoshot.data import load as load_data
+    from pseudoshot.evaluation import Evaluation, evaluate
+    from pseudoshot.model import Embedder, load
+    from pseudoshot.runs import train
+
+# Loaded when first asked for: `pseudoshot --help` need not wait for torch.
+_HOMES = {
+    "Embedder": ("pseudoshot.model", "Embedder"),
+    "Evaluation": ("pseudoshot.evaluation", "Evaluation"),
+    "ImageSet": ("pseudoshot.data", "ImageSet"),
+    "evaluate": ("pseudoshot.evaluation", "evaluate"),
+    "load": ("pseudoshot.model", "load"),
+    "load_data": ("pseudoshot.data", "load"),
+    "train": ("pseudoshot.runs", "train"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pseudoshot' has no attribute '{name}'")
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)
+
 
 __all__ = [
     "Embedder",

@@ -10,7 +10,7 @@ from pseudoshot.backbones import build_backbone
 from pseudoshot.data import load as load_data
 from pseudoshot.evaluation import Evaluation, evaluate_embeddings
 from pseudoshot.evaluation.few_shot import pixel_embeddings
-from pseudoshot.model import Embedder
+from pseudoshot.model import Embedder, load
 from pseudoshot.report import Novel, write_report
 from pseudoshot.runs import train
 from pseudoshot.training.run_folder import RunFolder
@@ -25,7 +25,7 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
     folder = RunFolder(out)
     if not folder.finished:
         train("glyphs", out, epochs=EPOCHS, seed=seed, resume=folder.started)
-    trained = Embedder.load(out)
+    trained = load(out)
     novel = load_data("glyphs", split="test")
     embeddings = {
         "raw pixels": pixel_embeddings(novel),

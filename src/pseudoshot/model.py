@@ -106,19 +106,23 @@ class Embedder(nn.Module):
             temporary.write_bytes(save(weights))
         write_text(folder / "model.json", self.card.model_dump_json(indent=2) + "\n")
 
-    @classmethod
-    def load(cls, folder: Path | str) -> Embedder:
-        folder = Path(folder)
-        card = _read_card(folder)
-        backbone = build_backbone(card.backbone, card.channels, card.size)
-        try:
-            backbone.load_state_dict(load_file(folder / "model.safetensors"))
-        except (OSError, SafetensorError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-            raise PseudoshotError(
-                f"the weights {folder / 'model.safetensors'} cannot be read: {reason}"
-            ) from error
-        return cls(backbone, card).eval()
+
+def load(folder: Path | str) -> Embedder:
+    """The embedding that a training left in its run folder.
+
+    >>> load("runs/demo").embed(images)  # doctest: +SKIP
+    """
+    folder = Path(folder)
+    card = _read_card(folder)
+    backbone = build_backbone(card.backbone, card.channels, card.size)
+    try:
+        backbone.load_state_dict(load_file(folder / "model.safetensors"))
+    except (OSError, SafetensorError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise PseudoshotError(
+            f"the weights {folder / 'model.safetensors'} cannot be read: {reason}"
+        ) from error
+    return Embedder(backbone, card).eval()
 
 
 def _read_card(folder: Path) -> ModelCard:

@@ -9,7 +9,7 @@ from typing import Any
 from pseudoshot.console import console
 from pseudoshot.data import load as load_data
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
-from pseudoshot.model import Embedder
+from pseudoshot.model import Embedder, load
 from pseudoshot.report import Novel, write_report
 from pseudoshot.training.loop import run_training
 from pseudoshot.training.run_folder import RunFolder
@@ -72,7 +72,7 @@ def evaluate_run(
 
     >>> evaluate_run("runs/demo", "glyphs", way=20, query=7)  # doctest: +SKIP
     """
-    embedder = Embedder.load(run)
+    embedder = load(run)
     images = load_data(
         str(data), split="test", root=data_root, size=embedder.card.size, rotations=rotations
     )

@@ -10,7 +10,7 @@ from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
-from pseudoshot.model import Embedder, ModelCard, channel_statistics
+from pseudoshot.model import Embedder, ModelCard, channel_statistics, load
 from pseudoshot.views import get_policy
 
 
@@ -36,7 +36,7 @@ def test_what_is_saved_comes_back(tmp_path):
     embedder = make()
     embedder.backbone.train()(torch.rand(8, 3, 16, 16))  # running statistics of its own
     embedder.save(tmp_path)
-    loaded = Embedder.load(tmp_path)
+    loaded = load(tmp_path)
     assert loaded.card == embedder.card
     images = pixels(5, 16, 3)
     assert torch.equal(loaded.embed(images), embedder.embed(images))
@@ -107,7 +107,7 @@ def test_a_spoilt_model_is_a_clear_error(tmp_path, spoil, message):
     make().save(tmp_path)
     spoil(tmp_path)
     with pytest.raises(PseudoshotError, match=message):
-        Embedder.load(tmp_path)
+        load(tmp_path)
 
 
 def test_weights_of_another_shape_are_refused(tmp_path):
@@ -115,4 +115,4 @@ def test_weights_of_another_shape_are_refused(tmp_path):
     card = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps({**card, "backbone": "resnet12"}))
     with pytest.raises(PseudoshotError, match="cannot be read"):
-        Embedder.load(tmp_path)
+        load(tmp_path)

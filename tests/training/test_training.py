@@ -12,7 +12,7 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from pseudoshot.errors import PseudoshotError
-from pseudoshot.model import Embedder
+from pseudoshot.model import load
 from pseudoshot.runs import train
 from pseudoshot.training import loop
 from pseudoshot.training.run_folder import RunFolder
@@ -68,7 +68,7 @@ def test_a_run_leaves_what_it_promises(photos, tmp_path):
     } <= log[0].keys()  # fmt: skip
     assert "pseudo_accuracy" in log[-1]
     assert log[-1]["step"] == 2 * (57 // 8), "57 of 60 images are trained on, three held out"
-    assert Embedder.load(run).embed(np.zeros((2, 20, 24, 3), np.uint8)).shape == (2, 64)
+    assert load(run).embed(np.zeros((2, 20, 24, 3), np.uint8)).shape == (2, 64)
 
 
 def test_same_seed_same_bits_and_another_seed_other_weights(photos, tmp_path):

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from pseudoshot.views.strokes import CONTROL, Deformation, StrokePolicy, deform, redraw
 from tests.views import reference
 
-STILL = StrokePolicy((1, 1), (1, 1), shear=0, rotation=0, shift=0, warp=0, pen=0)
+STILL = StrokePolicy((1, 1), (1, 1), shear=0, rotation=0, shift=0, warp=0, pen=(0, 0))
 
 
 def noise(count: int, h: int, w: int) -> torch.Tensor:
@@ -81,8 +81,8 @@ def test_strengths_bound_what_is_drawn() -> None:
     assert scale.max() == pytest.approx(policy.scale[1], abs=0.01)
     shift = drawn.matrix[:, :, 2].abs().amax(0)
     torch.testing.assert_close(shift, torch.tensor([40.0, 20.0]) * policy.shift, atol=0, rtol=0.02)
-    assert drawn.pen.min() == pytest.approx(-policy.pen, abs=0.01)
-    assert drawn.pen.max() == pytest.approx(policy.pen, abs=0.01)
+    assert drawn.pen.min() == pytest.approx(policy.pen[0], abs=0.01)
+    assert drawn.pen.max() == pytest.approx(policy.pen[1], abs=0.01)
     spread = drawn.warp.std((0, 2, 3))
     torch.testing.assert_close(spread, torch.tensor([40.0, 20.0]) * policy.warp, atol=0, rtol=0.03)
 

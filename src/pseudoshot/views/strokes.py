@@ -37,7 +37,7 @@ class StrokePolicy:
     rotation: float = 15.0  # degrees
     shift: float = 0.1  # part of the image's size
     warp: float = 0.05  # standard deviation, part of the image's size
-    pen: float = 0.5
+    pen: tuple[float, float] = (-0.5, 1.0)  # from thinnest to thickest
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         classes, views, h, w, _ = images.shape
@@ -59,7 +59,9 @@ class StrokePolicy:
         source_y = torch.stack((down * sin, down * (slant * sin + cos), below), 1)
         warp = torch.randn(count, 2, CONTROL, CONTROL, generator=generator) * self.warp
         warp *= torch.tensor([float(w), float(h)])[:, None, None]
-        return Deformation(torch.stack((source_x, source_y), 1), warp, symmetric[6] * self.pen)
+        thinnest, thickest = self.pen
+        pen = thinnest + u[6] * (thickest - thinnest)
+        return Deformation(torch.stack((source_x, source_y), 1), warp, pen)
 
 
 def deform(images: Tensor, drawn: Deformation) -> Tensor:
