@@ -37,16 +37,16 @@ def print_sources(sources: Sequence[SourceInfo]) -> None:
     """One row a set: here or not, how large, and what to do about a missing one."""
     table = Table("set", "splits: classes, images", "where", show_lines=True)
     for source in sources:
-        splits = "\n".join(_split_line(count) for count in source.splits)
-        where = str(source.place) if source.place else f"missing: get {source.how_to_get}"
-        table.add_row(source.name, splits, "built in" if source.name == "glyphs" else where)
+        here = source.place is not None
+        splits = "\n".join(_split_line(count, here) for count in source.splits)
+        where = f"here: {source.place}" if here else f"missing: get {source.how_to_get}"
+        table.add_row(source.name, splits, where)
     _output.print(table)
     _output.print("Any folder of images will do as well: pseudoshot train FOLDER --out RUN")
 
 
-def _split_line(count: SplitCount) -> str:
-    classes = f"{count.classes}"
-    if count.present not in (0, count.classes):
-        classes = f"{count.present} of {count.classes}"
+def _split_line(count: SplitCount, here: bool) -> str:
+    partly = here and count.present != count.classes
+    classes = f"{count.present} of {count.classes}" if partly else str(count.classes)
     images = "" if count.images is None else f", {count.images:,}"
-    return f"{count.split}: {classes}{images}{' (published)' if count.published else ''}"
+    return f"{count.split}: {classes}{images}"

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.model import load
 from pseudoshot.runs import train
-from pseudoshot.training import loop
+from pseudoshot.training import loop, trainer
 from pseudoshot.training.run_folder import RunFolder
 
 SMALL = {"size": 16, "images": 8, "query": 2, "tasks": 4}
@@ -41,7 +41,7 @@ def same(a: Path, b: Path) -> bool:
 def interrupt_at(monkeypatch, step: int) -> None:
     """End training as a power cut would, with a checkpoint after every step."""
     monkeypatch.setattr(loop, "CHECKPOINT_EVERY", -1.0)
-    draw = loop.draw_views
+    draw = trainer.draw_views
     calls = iter(range(step))
 
     def failing_draw(*args):
@@ -49,7 +49,7 @@ def interrupt_at(monkeypatch, step: int) -> None:
             raise KeyboardInterrupt
         return draw(*args)
 
-    monkeypatch.setattr(loop, "draw_views", failing_draw)
+    monkeypatch.setattr(trainer, "draw_views", failing_draw)
 
 
 def test_a_run_leaves_what_it_promises(photos, tmp_path):
@@ -163,8 +163,8 @@ def test_a_refused_run_leaves_nothing_behind(photos, tmp_path):
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run(photos, tmp_path, monkeypatch):
-    draw = loop.draw_views
-    monkeypatch.setattr(loop, "draw_views", lambda *args: draw(*args) * float("nan"))
+    draw = trainer.draw_views
+    monkeypatch.setattr(trainer, "draw_views", lambda *args: draw(*args) * float("nan"))
     with pytest.raises(PseudoshotError, match=r"the loss became nan at step 0.*lower --lr"):
         train(photos, tmp_path / "run", epochs=1, **SMALL)
     assert not (tmp_path / "run" / "model.json").exists()

@@ -1,0 +1,89 @@
+"""Journal: what a person sees of a run, on the terminal while it goes on and in `log.jsonl`."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any
+
+from pseudoshot.console import console, progress_bar
+from pseudoshot.methods import Loss
+from pseudoshot.training.run_folder import RunFolder
+from pseudoshot.training.trainer import Trainer
+
+LOG_EVERY = 10  # steps
+
+
+class Journal:
+    """A progress bar with loss, images a second and time left; a log record every ten steps."""
+
+    def __init__(self, trainer: Trainer, folder: RunFolder) -> None:
+        self.trainer, self.folder = trainer, folder
+        self.bar = progress_bar("loss {task.fields[loss]}", "{task.fields[speed]}")
+        self.task = self.bar.add_task(
+            "training", total=trainer.steps, completed=trainer.step, loss="-", speed=""
+        )
+        self.last = time.monotonic()
+        self.speed = 0.0  # images a second, smoothed over the last ten steps or so
+
+    def __enter__(self) -> Journal:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.bar.stop()
+
+    def note(self, loss: Loss) -> None:
+        """Take down the step that was just made."""
+        trainer = self.trainer
+        self._measure_speed()
+        self.bar.update(
+            self.task,
+            advance=1,
+            loss=f"{loss.value.item():.3f}",
+            speed=f"{self.speed:.0f} images/s",
+        )
+        if trainer.step % LOG_EVERY == 0 or trainer.epoch_ends:
+            record = self._record(loss)
+            if trainer.epoch_ends:
+                record["pseudo_accuracy"] = trainer.label_free_score()
+                self._say_epoch(record)
+            self.folder.append_log(record)
+
+    def _measure_speed(self) -> None:
+        now = time.monotonic()
+        spent, self.last = now - self.last, now
+        self.trainer.seconds += spent
+        latest = self.trainer.episode.images / max(spent, 1e-9)
+        self.speed = 0.9 * self.speed + 0.1 * latest if self.speed else latest
+
+    def _record(self, loss: Loss) -> dict[str, Any]:
+        """The curves of the paper's Figures 2 and 3."""
+        norms = loss.embeddings.detach().norm(dim=1)
+        gradients = loss.embeddings.grad
+        assert gradients is not None
+        return {
+            "step": self.trainer.step,
+            "epoch": self.trainer.step / self.trainer.steps_per_epoch,
+            "loss": loss.value.item(),
+            "lr": self.trainer.optimiser.param_groups[0]["lr"],
+            "norm_mean": norms.mean().item(),
+            "norm_std": norms.std().item(),
+            "gradient_norm": gradients.norm(dim=1).mean().item(),
+            "images_per_second": self.speed,
+            "seconds": self.trainer.seconds,
+            **loss.scalars,
+        }
+
+    def _say_epoch(self, record: dict[str, Any]) -> None:
+        score = record["pseudo_accuracy"]
+        shown = f", held-out images told apart {score:.1f} %" if score is not None else ""
+        console.print(
+            f"epoch {record['epoch']:.0f} of {self.trainer.settings.epochs}: "
+            f"loss {record['loss']:.3f}{shown}, {record['seconds']:.0f} s"
+        )
