@@ -32,12 +32,12 @@ class StrokePolicy:
     """
 
     scale: tuple[float, float] = (0.8, 1.2)
-    aspect: tuple[float, float] = (0.8, 1.25)
+    aspect: tuple[float, float] = (0.75, 1.33)
     shear: float = 0.3
-    rotation: float = 15.0  # degrees
+    rotation: float = 10.0  # degrees
     shift: float = 0.1  # part of the image's size
-    warp: float = 0.05  # standard deviation, part of the image's size
-    pen: tuple[float, float] = (-0.5, 1.0)  # from thinnest to thickest
+    warp: float = 0.04  # standard deviation, part of the image's size
+    pen: tuple[float, float] = (-0.8, 0.8)  # from thinnest to thickest
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         classes, views, h, w, _ = images.shape
