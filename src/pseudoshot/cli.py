@@ -47,7 +47,7 @@ class TrainOptions:
         str | None,
         Parameter(
             help="How copies of an image are made: amdim (default), simclr, simple, autoaug, "
-            "randaug, or strokes, for characters (default for glyphs and omniglot)."
+            "randaug; for characters strokes (omniglot's default) and typefaces (glyphs')."
         ),
     ] = None
     size: Annotated[

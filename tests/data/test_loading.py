@@ -88,9 +88,12 @@ def test_a_missing_set(
         load(name, root=tmp_path / "given")
 
 
-@pytest.mark.parametrize("data", ["glyphs", "glyphs:test", "omniglot"])
-def test_characters_are_viewed_as_strokes(data: str) -> None:
-    assert default_views(data) == "strokes"
+@pytest.mark.parametrize(
+    ("data", "views"),
+    [("glyphs", "typefaces"), ("glyphs:test", "typefaces"), ("omniglot", "strokes")],
+)
+def test_characters_are_viewed_as_characters(data: str, views: str) -> None:
+    assert default_views(data) == views
 
 
 @pytest.mark.parametrize("data", ["cub", "cifar-fs:train", "some/folder", "./glyphs"])

@@ -36,7 +36,7 @@ class Glyphs(Source):
     name = "glyphs"
     default_size = 28
     splits = ("train", "test")
-    views = "strokes"
+    views = "typefaces"
     how_to_get = "matplotlib, whose typefaces it is drawn from"
 
     def locate(self, roots: Sequence[Path]) -> Path | None:

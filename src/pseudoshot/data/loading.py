@@ -43,10 +43,10 @@ def load(
 
 
 def default_views(data: str) -> str:
-    """The view policy that suits `data`: "strokes" for drawn characters, else "amdim".
+    """The view policy that suits `data`: "strokes" or "typefaces" for characters, else "amdim".
 
     >>> default_views("glyphs:train"), default_views("holiday/photos")
-    ('strokes', 'amdim')
+    ('typefaces', 'amdim')
     """
     source = SOURCES.get(parse(data, SOURCES)[0])
     return source.views if source else Source.views

@@ -30,8 +30,8 @@ class Painter:
     @classmethod
     def of(cls, images: ImageSet, views: str) -> Painter:
         """Characters stored light on dark are shown as ink on paper; a dark gray photograph, an
-        X-ray say, is not: only the "strokes" views tell that the images are of characters."""
-        characters = views == "strokes" and images.channels == 1
+        X-ray say, is not: only views made for them tell that images are of characters."""
+        characters = views in ("strokes", "typefaces") and images.channels == 1
         dark = characters and bool(np.median(images.images[:64]) < 128)
         return cls(inverted=dark, pixels=images.size < _SMALL)
 

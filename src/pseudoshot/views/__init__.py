@@ -19,7 +19,7 @@ from torch import Generator, Tensor
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.views.augment import AUTOAUG, RANDAUG
 from pseudoshot.views.photos import AMDIM, SIMCLR, SIMPLE
-from pseudoshot.views.strokes import StrokePolicy
+from pseudoshot.views.strokes import STROKES, TYPEFACES
 
 __all__ = ["POLICIES", "Policy", "get_policy"]
 
@@ -39,7 +39,8 @@ POLICIES: dict[str, Policy] = {
     "simple": SIMPLE,
     "autoaug": AUTOAUG,
     "randaug": RANDAUG,
-    "strokes": StrokePolicy(),
+    "strokes": STROKES,
+    "typefaces": TYPEFACES,
 }
 
 

@@ -99,3 +99,8 @@ def widen(images: Tensor, dim: int) -> Tensor:
 def _log_uniform(u: Tensor, bounds: tuple[float, float]) -> Tensor:
     low, high = bounds
     return torch.exp(math.log(low) + u * math.log(high / low))
+
+
+STROKES = StrokePolicy()
+# Typefaces differ in width, slant and weight; their letters neither lean as a whole nor wobble.
+TYPEFACES = StrokePolicy(aspect=(0.6, 1.67), shear=0.4, rotation=0.0, warp=0.0, pen=(-1.0, 1.0))
