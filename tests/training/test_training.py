@@ -1,6 +1,7 @@
 """Runs: exact continuation, a folder that is never overwritten, errors that say what to do."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -99,6 +100,18 @@ def test_a_resumed_run_equals_an_unbroken_one(photos, tmp_path, monkeypatch, sto
     logs = [RunFolder(tmp_path / name).read_log() for name in ("unbroken", "broken")]
     losses = [[(r["step"], r["loss"], r.get("pseudo_accuracy")) for r in log] for log in logs]
     assert losses[0] == losses[1]
+
+
+def test_a_changed_set_is_not_resumed(photos, tmp_path, monkeypatch):
+    copy = tmp_path / "photos"
+    shutil.copytree(photos, copy)
+    with monkeypatch.context() as patched:
+        interrupt_at(patched, 3)
+        with pytest.raises(KeyboardInterrupt):
+            train(copy, tmp_path / "run", epochs=1, **SMALL)
+    (copy / "00.png").unlink()
+    with pytest.raises(PseudoshotError, match="had 60 images when the run began and has 59 now"):
+        train(copy, tmp_path / "run", resume=True)
 
 
 def test_folders_are_never_overwritten(photos, tmp_path, monkeypatch):

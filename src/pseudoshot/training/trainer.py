@@ -83,6 +83,7 @@ class Trainer:
         return {
             "step": self.step,
             "seconds": self.seconds,
+            "images": len(self.images),
             "method": self.method.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "source": self.source.state_dict(),
@@ -91,6 +92,11 @@ class Trainer:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state["images"] != len(self.images):
+            raise PseudoshotError(
+                f"cannot resume: '{self.images.name}' had {state['images']} images when the run "
+                f"began and has {len(self.images)} now; restore them, or start with another --out"
+            )
         self.step, self.seconds = state["step"], state["seconds"]
         self.method.load_state_dict(state["method"])
         self.optimiser.load_state_dict(state["optimiser"])
