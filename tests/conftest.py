@@ -6,6 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import pseudoshot.threads  # noqa: F401 (before the tests import torch)
@@ -16,6 +17,8 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = tempfile.TemporaryDirectory(prefix="pseudoshot-tests-", ignore_cleanup_errors=True)
     os.environ["PSEUDOSHOT_CACHE"] = folder.name
     config.add_cleanup(folder.cleanup)
+    hypothesis.settings.register_profile("shared machine", deadline=None)
+    hypothesis.settings.load_profile("shared machine")
 
 
 @pytest.fixture(scope="session")

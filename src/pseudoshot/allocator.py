@@ -1,7 +1,8 @@
 """Keeping large tensors' memory in the process between steps.
 
-glibc hands every freed block above 128 kB back to the kernel, and a training step frees hundreds of
-megabytes: the kernel then zeroes the same pages again at each step. Two `mallopt` settings stop it.
+glibc hands large freed blocks (at first those above 128 kB) back to the kernel, and a training step
+frees hundreds of megabytes: the kernel then zeroes the same pages again at each step. Two `mallopt`
+settings stop it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _LARGEST_BLOCK = 1 << 30  # int32 is the widest glibc takes
+_LARGEST_BLOCK_BEFORE_2_35 = 32 << 20
 
 
 def keep_freed_memory() -> None:
@@ -20,5 +22,6 @@ def keep_freed_memory() -> None:
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, _LARGEST_BLOCK)
+        if not mallopt(_M_MMAP_THRESHOLD, _LARGEST_BLOCK):
+            mallopt(_M_MMAP_THRESHOLD, _LARGEST_BLOCK_BEFORE_2_35)
         mallopt(_M_TRIM_THRESHOLD, _LARGEST_BLOCK)

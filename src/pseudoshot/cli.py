@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,7 +26,8 @@ DataRoot = Annotated[
     Parameter(help="Folder that holds the named sets; else $PSEUDOSHOT_DATA, else the cache."),
 ]
 Rotations = Annotated[
-    bool, Parameter(help="Omniglot only: turned characters are classes of their own.", negative=())
+    bool | None,
+    Parameter(help="Omniglot only: turned characters are classes of their own.", negative=()),
 ]
 
 
@@ -78,7 +80,7 @@ class TrainOptions:
     lr: Annotated[
         float | None, Parameter(help="First learning rate, annealed to 0: 0.002 adam, 0.03 sgd.")
     ] = None
-    rotations: Rotations = False
+    rotations: Rotations = None
 
 
 @app.command
@@ -108,10 +110,12 @@ def train(
     settings
         Any further setting of the method, as `--name value`.
     """
+    from pseudoshot.data import evaluation_set
     from pseudoshot.runs import train as run
 
     run(data, out, resume=resume, data_root=data_root, **asdict(options), **settings)
-    print(f"trained: {out}\nnext: pseudoshot evaluate {out} {data}")
+    print(f"trained: {out}")
+    print(f"next: pseudoshot evaluate {shlex.quote(str(out))} {evaluation_set(data)}")
 
 
 @app.command
@@ -122,10 +126,10 @@ def evaluate(
     *,
     way: int = 5,
     shot: tuple[int, ...] = (),
-    query: int = 15,
+    query: int | None = None,
     tasks: int = 10_000,
     seed: int = 0,
-    rotations: Rotations = False,
+    rotations: Rotations = None,
     data_root: DataRoot = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> None:
@@ -143,7 +147,7 @@ def evaluate(
         Labelled examples of each class; give it again for more. 1, 5, 20 and 50 by default, as far
         as the set allows.
     query
-        Images of each class to recognise in a task.
+        Images of each class to recognise in a task; 15 by default, 7 for glyphs.
     tasks
         How many tasks to draw.
     seed
@@ -162,7 +166,7 @@ def evaluate(
         query=query,
         tasks=tasks,
         seed=seed,
-        rotations=rotations,
+        rotations=bool(rotations),
         data_root=data_root,
     )
     if as_json:
@@ -205,6 +209,9 @@ def main() -> None:
     try:
         app()
     except PseudoshotError as error:
+        console.print(f"pseudoshot: {error}", style="red", soft_wrap=True, markup=False)
+        sys.exit(1)
+    except OSError as error:  # a full disk, a folder that may not be written
         console.print(f"pseudoshot: {error}", style="red", soft_wrap=True, markup=False)
         sys.exit(1)
     except KeyboardInterrupt:

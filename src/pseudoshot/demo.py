@@ -7,7 +7,9 @@ from pathlib import Path
 import torch
 
 from pseudoshot.backbones import build_backbone
+from pseudoshot.data import default_query
 from pseudoshot.data import load as load_data
+from pseudoshot.errors import PseudoshotError
 from pseudoshot.evaluation import Evaluation, evaluate_embeddings
 from pseudoshot.evaluation.few_shot import pixel_embeddings
 from pseudoshot.model import Embedder, load
@@ -17,7 +19,6 @@ from pseudoshot.training.run_folder import RunFolder
 
 EPOCHS = 2
 WAYS = (5, 20)
-QUERY = 7  # a letter has twelve typefaces
 
 
 def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
@@ -25,8 +26,15 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
     folder = RunFolder(out)
     if not folder.finished:
         train("glyphs", out, epochs=EPOCHS, seed=seed, resume=folder.started)
+    settings = folder.read_settings()
+    if (settings.data, settings.seed) != ("glyphs", seed):
+        raise PseudoshotError(
+            f"'{out}' holds another run (on '{settings.data}', seed {settings.seed}): "
+            f"choose another --out"
+        )
     trained = load(out)
     novel = load_data("glyphs", split="test")
+    query = default_query("glyphs")
     embeddings = {
         "raw pixels": pixel_embeddings(novel),
         "untrained": _untrained(trained, seed).embed(novel),
@@ -35,7 +43,7 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
     results = {
         what: [
             evaluate_embeddings(
-                table, novel, trained.card.similarity, way=way, shots=(1,), query=QUERY
+                table, novel, trained.card.similarity, way=way, shots=(1,), query=query
             )
             for way in WAYS
         ]

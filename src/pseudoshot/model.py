@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from pseudoshot.errors import PseudoshotError
 from pseudoshot.files import replaced, write_text
 from pseudoshot.similarity import Similarity
 
-FORMAT = 1
 _LUMA = (0.299, 0.587, 0.114)
 
 
@@ -31,7 +30,7 @@ class ModelCard(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: int = FORMAT
+    format: Literal[1] = 1  # of these two files
     backbone: str
     channels: int
     size: int

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pseudoshot.console import console
+from pseudoshot.data import default_query, full_name
 from pseudoshot.data import load as load_data
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
 from pseudoshot.model import Embedder, load
@@ -19,6 +20,7 @@ from pseudoshot.training.settings import RunSettings, check_same, resolve_settin
 def train(
     data: str | Path,
     out: str | Path,
+    /,
     *,
     resume: bool = False,
     data_root: Path | None = None,
@@ -33,17 +35,20 @@ def train(
     >>> train("glyphs", "runs/glyphs", epochs=2)  # doctest: +SKIP
     """
     given = {name: value for name, value in options.items() if value is not None}
-    run_options = {k: v for k, v in given.items() if k in RunSettings.model_fields}
-    episode = {k: v for k, v in given.items() if k not in RunSettings.model_fields}
+    run_names = RunSettings.model_fields.keys() - {"data", "episode"}
+    run_options = {name: value for name, value in given.items() if name in run_names}
+    episode = {name: value for name, value in given.items() if name not in run_names}
+    data = full_name(str(data))
     folder = RunFolder(Path(out))
     with folder.held():
         if resume:
             folder.check_resumable()
             settings = folder.read_settings()
-            check_same(settings, {"data": str(data), **run_options}, episode)
+            check_same(settings, {"data": data, **run_options}, episode)
+            folder.check_circumstances(settings)
         else:
             folder.check_new()
-            settings = resolve_settings(str(data), run_options, episode)
+            settings = resolve_settings(data, run_options, episode)
         images = load_data(
             settings.data,
             split="train",
@@ -62,7 +67,7 @@ def evaluate_run(
     *,
     way: int = 5,
     shots: Sequence[int] | None = None,
-    query: int = 15,
+    query: int | None = None,
     tasks: int = 10_000,
     seed: int = 0,
     rotations: bool = False,
@@ -76,7 +81,8 @@ def evaluate_run(
     images = load_data(
         str(data), split="test", root=data_root, size=embedder.card.size, rotations=rotations
     )
-    shots = check_tasks(images, way, shots, query)
+    query = default_query(str(data)) if query is None else query
+    shots = check_tasks(images, way, shots, query, tasks, seed)
     embeddings = embedder.embed(images)
     result = evaluate_embeddings(
         embeddings,

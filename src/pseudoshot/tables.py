@@ -49,4 +49,4 @@ def _split_line(count: SplitCount, here: bool) -> str:
     partly = here and count.present != count.classes
     classes = f"{count.present} of {count.classes}" if partly else str(count.classes)
     images = "" if count.images is None else f", {count.images:,}"
-    return f"{count.split}: {classes}{images}"
+    return f"{count.split}: {classes}{images}{' published' if count.published else ''}"

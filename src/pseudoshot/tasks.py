@@ -19,10 +19,6 @@ class Tasks:
     query: Tensor  # (T, N, Q) rows; the label of query[t, n, q] is n
 
     @property
-    def way(self) -> int:
-        return self.support.shape[1]
-
-    @property
     def shot(self) -> int:
         return self.support.shape[2]
 

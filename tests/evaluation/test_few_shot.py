@@ -72,18 +72,17 @@ def test_a_perfect_embedding_scores_100():
 
 
 def test_the_seed_decides_the_tasks():
-    images = labelled([20] * 5)
-    z = torch.rand(100, 3)
+    sampler = TaskSampler(labelled([20] * 5))
     first, same, other = (
-        evaluate_embeddings(z, images, "sns", shots=(1,), tasks=30, seed=seed).results[0].accuracy
-        for seed in (0, 0, 1)
+        sampler.draw(5, 1, 5, 30, torch.Generator().manual_seed(seed)).query for seed in (0, 0, 1)
     )
-    assert first == same != other
+    assert torch.equal(first, same)
+    assert not torch.equal(first, other)
 
 
 def test_default_shots_are_those_the_set_allows():
-    assert check_tasks(labelled([20, 21, 22, 23, 24]), 5, None, 15) == (1, 5)
-    assert check_tasks(labelled([65] * 5), 5, None, 15) == (1, 5, 20, 50)
+    assert check_tasks(labelled([20, 21, 22, 23, 24]), 5, None, 15, 1, 0) == (1, 5)
+    assert check_tasks(labelled([65] * 5), 5, None, 15, 1, 0) == (1, 5, 20, 50)
 
 
 @pytest.mark.parametrize(
@@ -98,13 +97,25 @@ def test_default_shots_are_those_the_set_allows():
 )
 def test_impossible_tasks_are_refused_with_their_numbers(way, shots, query, message):
     with pytest.raises(PseudoshotError, match=message):
-        check_tasks(labelled([14, 15, 12, 20, 14]), way, shots, query)
+        check_tasks(labelled([14, 15, 12, 20, 14]), way, shots, query, 10, 0)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "seed", "message"),
+    [
+        (0, 0, "--tasks must be at least 1, not 0"),
+        (1, -1, "--seed must be between 0 and .*, not -1"),
+    ],
+)
+def test_impossible_draws_are_refused(tasks, seed, message):
+    with pytest.raises(PseudoshotError, match=message):
+        check_tasks(labelled([5, 5]), 2, (1,), 1, tasks, seed)
 
 
 def test_a_set_without_labels_is_refused():
     images = labelled([5, 5]).without_labels()
     with pytest.raises(PseudoshotError, match="'toy' has no labels: put the images of each class"):
-        check_tasks(images, 2, (1,), 1)
+        check_tasks(images, 2, (1,), 1, 1, 0)
 
 
 def test_tasks_keep_support_and_query_apart():

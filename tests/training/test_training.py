@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.model import load
 from pseudoshot.runs import train
-from pseudoshot.training import loop, trainer
+from pseudoshot.training import journal, loop, trainer
 from pseudoshot.training.run_folder import RunFolder
 
 SMALL = {"size": 16, "images": 8, "query": 2, "tasks": 4}
@@ -39,9 +39,10 @@ def same(a: Path, b: Path) -> bool:
     return all(torch.equal(first[name], second[name]) for name in first)
 
 
-def interrupt_at(monkeypatch, step: int) -> None:
-    """End training as a power cut would, with a checkpoint after every step."""
-    monkeypatch.setattr(loop, "CHECKPOINT_EVERY", -1.0)
+def interrupt_at(monkeypatch, step: int, checkpoints: bool = True) -> None:
+    """End training as a power cut would, with or without a checkpoint after every step."""
+    if checkpoints:
+        monkeypatch.setattr(loop, "CHECKPOINT_EVERY", -1.0)
     draw = trainer.draw_views
     calls = iter(range(step))
 
@@ -102,16 +103,58 @@ def test_a_resumed_run_equals_an_unbroken_one(photos, tmp_path, monkeypatch, sto
     assert losses[0] == losses[1]
 
 
-def test_a_changed_set_is_not_resumed(photos, tmp_path, monkeypatch):
+def test_the_log_is_cut_back_to_the_checkpoint(photos, tmp_path, monkeypatch):
+    """Steps that were logged after the last checkpoint are made, and logged, again."""
+    options = {**SMALL, "epochs": 2}
+    monkeypatch.setattr(journal, "LOG_EVERY", 1)
+    train(photos, tmp_path / "unbroken", **options)
+    with monkeypatch.context() as patched:
+        interrupt_at(patched, 11, checkpoints=False)
+        with pytest.raises(KeyboardInterrupt):
+            train(photos, tmp_path / "broken", **options)
+    assert RunFolder(tmp_path / "broken").read_log()[-1]["step"] == 11
+    train(photos, tmp_path / "broken", resume=True)
+    steps = [
+        [(record["step"], record["loss"]) for record in RunFolder(tmp_path / name).read_log()]
+        for name in ("unbroken", "broken")
+    ]
+    assert steps[0] == steps[1]
+    assert [step for step, _ in steps[1]] == list(range(1, 15))
+
+
+@pytest.mark.parametrize("change", ["remove", "replace"])
+def test_a_changed_set_is_not_resumed(photos, tmp_path, monkeypatch, change):
     copy = tmp_path / "photos"
     shutil.copytree(photos, copy)
     with monkeypatch.context() as patched:
         interrupt_at(patched, 3)
         with pytest.raises(KeyboardInterrupt):
             train(copy, tmp_path / "run", epochs=1, **SMALL)
-    (copy / "00.png").unlink()
-    with pytest.raises(PseudoshotError, match="had 60 images when the run began and has 59 now"):
+    if change == "remove":
+        (copy / "00.png").unlink()
+    else:
+        Image.new("RGB", (20, 20)).save(copy / "00.png")
+    with pytest.raises(PseudoshotError, match="are not those the run began with"):
         train(copy, tmp_path / "run", resume=True)
+
+
+def test_a_run_is_not_resumed_with_other_views_and_other_versions_are_told(
+    photos, tmp_path, monkeypatch, capsys
+):
+    run = tmp_path / "run"
+    with monkeypatch.context() as patched:
+        interrupt_at(patched, 3)
+        with pytest.raises(KeyboardInterrupt):
+            train(photos, run, epochs=1, **SMALL)
+    record = json.loads((run / "run.json").read_text())
+    other = {**record, "strengths": {**record["strengths"], "grayscale": 0.5}}
+    (run / "run.json").write_text(json.dumps(other))
+    with pytest.raises(PseudoshotError, match="views 'amdim' of this version are not those"):
+        train(photos, run, resume=True)
+    other = {**record, "versions": {**record["versions"], "torch": "1.0"}}
+    (run / "run.json").write_text(json.dumps(other))
+    train(photos, run, resume=True)
+    assert "began with torch 1.0" in " ".join(capsys.readouterr().err.split())
 
 
 def test_folders_are_never_overwritten(photos, tmp_path, monkeypatch):

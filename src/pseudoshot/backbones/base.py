@@ -6,14 +6,12 @@ from torch import Tensor, nn
 
 
 class Backbone(nn.Module):
-    """φ. `dim` is the embedding's size; `size` the side of the square images it was built for."""
+    """φ, for images of `channels` and of `size` pixels a side; `dim` is the embedding's size."""
 
     dim: int
 
     def __init__(self, channels: int, size: int) -> None:
         super().__init__()
-        self.channels = channels
-        self.size = size
 
     def __call__(self, images: Tensor) -> Tensor:
         embeddings: Tensor = super().__call__(images)

@@ -1,7 +1,13 @@
 """Where images come from: `load` turns a folder or the name of a published set into an ImageSet."""
 
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.data.loading import default_views, load
+from pseudoshot.data.loading import (
+    default_query,
+    default_views,
+    evaluation_set,
+    full_name,
+    load,
+)
 from pseudoshot.data.registry import SOURCES, SourceInfo, describe
 from pseudoshot.data.source import Source, SplitCount
 
@@ -11,7 +17,10 @@ __all__ = [
     "Source",
     "SourceInfo",
     "SplitCount",
+    "default_query",
     "default_views",
     "describe",
+    "evaluation_set",
+    "full_name",
     "load",
 ]

@@ -46,6 +46,11 @@ class Rows:
 
     def append(self, images: npt.NDArray[np.uint8]) -> None:
         """Add images of shape (k, h, w, c)."""
+        if images.dtype != np.uint8 or (self._count and images.shape[1:] != self._image_shape):
+            raise PseudoshotError(
+                f"images of one size as bytes were expected, not {images.dtype} of shape "
+                f"{images.shape[1:]}: the files hold something else"
+            )
         self._gray = self._gray and bool(np.all(images == images[..., :1]))
         self._file.write(np.ascontiguousarray(images).data)
         self._count += len(images)

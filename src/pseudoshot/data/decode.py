@@ -17,6 +17,8 @@ FORMATS = (
     *("PNG", "JPEG", "MPO", "JPEG2000", "GIF", "WEBP", "AVIF", "BMP", "DIB", "TIFF", "PPM"),
     *("TGA", "PCX", "ICO", "SGI"),
 )
+# Images too, though not to be read here: they are listed among the skipped, not passed over.
+UNREADABLE = frozenset({".heic", ".heif", ".dng", ".cr2", ".nef", ".arw", ".psd", ".svg", ".jxl"})
 
 
 @functools.cache
@@ -28,9 +30,9 @@ def formats() -> tuple[str, ...]:
 
 @functools.cache
 def extensions() -> frozenset[str]:
-    """The file name endings of images, such as '.png'."""
+    """The file name endings of images, such as '.png', those of UNREADABLE among them."""
     known = Image.registered_extensions()
-    return frozenset(ending for ending, name in known.items() if name in formats())
+    return UNREADABLE | {ending for ending, name in known.items() if name in formats()}
 
 
 def decode(file: Path | IO[bytes], size: int, zoom: float = 1.0) -> npt.NDArray[np.uint8]:

@@ -37,6 +37,7 @@ class Glyphs(Source):
     default_size = 28
     splits = ("train", "test")
     views = "typefaces"
+    query = 7  # a letter has twelve typefaces
     how_to_get = "matplotlib, whose typefaces it is drawn from"
 
     def locate(self, roots: Sequence[Path]) -> Path | None:

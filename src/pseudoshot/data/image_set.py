@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -64,6 +65,13 @@ class ImageSet:
         """The images at these rows, in memory."""
         labels = None if self.labels is None else self.labels[rows]
         return replace(self, images=self.images[rows], labels=labels)
+
+    def fingerprint(self) -> str:
+        """Changes when the set does: of its shape, file names and up to 1,024 images."""
+        digest = hashlib.sha256(repr((self.images.shape, self.files)).encode(errors="replace"))
+        for image in self.images[:: max(1, len(self) // 1024)]:
+            digest.update(np.ascontiguousarray(image).data)
+        return digest.hexdigest()
 
     def class_counts(self) -> npt.NDArray[np.int64]:
         """How many images each class has, in the order of `classes`."""

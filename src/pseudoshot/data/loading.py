@@ -14,7 +14,7 @@ from pseudoshot.errors import PseudoshotError
 
 
 def load(
-    data: str,
+    data: str | Path,
     *,
     split: str | None = None,
     root: Path | None = None,
@@ -29,6 +29,7 @@ def load(
     >>> load("glyphs:test")
     ImageSet('glyphs:test': 1452 images of 28x28x1, 121 classes)
     """
+    data = str(data)
     if size is not None and size < 1:
         raise PseudoshotError(f"the image size must be at least 1 pixel, not {size}")
     name, suffix = parse(data, SOURCES)
@@ -50,6 +51,32 @@ def default_views(data: str) -> str:
     """
     source = SOURCES.get(parse(data, SOURCES)[0])
     return source.views if source else Source.views
+
+
+def default_query(data: str) -> int:
+    """Queries a class in an evaluation's tasks: the field's 15 unless the set has too few images.
+
+    >>> default_query("cifar-fs"), default_query("glyphs")
+    (15, 7)
+    """
+    source = SOURCES.get(parse(data, SOURCES)[0])
+    return source.query if source else Source.query
+
+
+def evaluation_set(data: str) -> str:
+    """What to evaluate on after training on `data`: the same set's test split, or a folder.
+
+    >>> evaluation_set("cifar-fs:train"), evaluation_set("holiday/photos")
+    ('cifar-fs', 'FOLDER_WITH_A_SUBFOLDER_PER_CLASS')
+    """
+    name, _ = parse(data, SOURCES)
+    return name if name in SOURCES else "FOLDER_WITH_A_SUBFOLDER_PER_CLASS"
+
+
+def full_name(data: str) -> str:
+    """`data` as it can be found from anywhere: a folder by its absolute path."""
+    named = parse(data, SOURCES)[0] in SOURCES
+    return data if named or not Path(data).is_dir() else str(Path(data).resolve())
 
 
 def parse(data: str, names: Container[str]) -> tuple[str, str | None]:

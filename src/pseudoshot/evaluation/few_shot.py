@@ -109,7 +109,7 @@ def evaluate_embeddings(
     seed: int = 0,
 ) -> Evaluation:
     """Accuracy at every shot; the tasks of a shot depend on the seed and the task's shape alone."""
-    check_tasks(images, way, shots, query)
+    check_tasks(images, way, shots, query, tasks, seed)
     sampler = TaskSampler(images)
     results = []
     for shot in shots:
@@ -136,7 +136,7 @@ def evaluate(
 
     >>> evaluate(load("runs/demo"), load_data("glyphs:test"), query=7)  # doctest: +SKIP
     """
-    shots = check_tasks(images, way, shots, query)  # before the work of embedding
+    shots = check_tasks(images, way, shots, query, tasks, seed)  # before the work of embedding
     return evaluate_embeddings(
         embedder.embed(images),
         images,
@@ -150,7 +150,7 @@ def evaluate(
 
 
 def check_tasks(
-    images: ImageSet, way: int, shots: Sequence[int] | None, query: int
+    images: ImageSet, way: int, shots: Sequence[int] | None, query: int, tasks: int, seed: int
 ) -> tuple[int, ...]:
     """Refuse tasks the set cannot give, naming the numbers; without shots, choose the possible."""
     counts = images.class_counts()
@@ -158,9 +158,12 @@ def check_tasks(
     most = int(counts[smallest])
     possible = tuple(shot for shot in DEFAULT_SHOTS if shot + query <= most)
     shots = tuple(shots or possible or DEFAULT_SHOTS[:1])
-    for name, number in (("--way", way), ("--query", query), ("--shot", min(shots))):
+    numbers = {"--way": way, "--query": query, "--shot": min(shots), "--tasks": tasks}
+    for name, number in numbers.items():
         if number < 1:
             raise PseudoshotError(f"{name} must be at least 1, not {number}")
+    if not 0 <= seed < 2**63:
+        raise PseudoshotError(f"--seed must be between 0 and 2**63 - 1, not {seed}")
     if way > len(images.classes):
         raise PseudoshotError(
             f"{way}-way tasks need {way} classes but '{images.name}' has {len(images.classes)}: "

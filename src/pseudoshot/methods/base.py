@@ -61,7 +61,7 @@ class Batch:
     generator: torch.Generator
 
 
-@dataclass(frozen=True)
+@dataclass
 class Loss:
     value: Tensor
     embeddings: Tensor  # φ of every view, (C·V, d): the log shows their norms and gradients

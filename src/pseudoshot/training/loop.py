@@ -30,7 +30,7 @@ def run_training(settings: RunSettings, images: ImageSet, folder: RunFolder) -> 
                 folder.save_checkpoint(trainer.state_dict())
                 last_checkpoint = time.monotonic()
     trainer.embedder.save(folder.path)
-    return trainer.embedder
+    return trainer.embedder.eval()
 
 
 def _start(folder: RunFolder, trainer: Trainer) -> None:

@@ -10,6 +10,7 @@ import json
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,24 @@ import torch
 from pydantic import ValidationError
 
 from pseudoshot._version import __version__
+from pseudoshot.console import console
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.files import replaced, write_text
 from pseudoshot.training.checkpoint import load_state, save_state
 from pseudoshot.training.settings import RunSettings
+from pseudoshot.views import get_policy
+
+
+def _circumstances(settings: RunSettings) -> dict[str, Any]:
+    """What a result depends on beside the settings and the images."""
+    versions = {
+        "pseudoshot": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "threads": torch.get_num_threads(),
+    }
+    return {"strengths": asdict(get_policy(settings.views)), "versions": versions}
 
 
 class RunFolder:
@@ -48,19 +63,21 @@ class RunFolder:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other processes out for as long as the block runs."""
+        lock = filelock.FileLock(self.path / ".lock", timeout=0)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with filelock.FileLock(self.path / ".lock", timeout=0):
-                try:
-                    yield
-                finally:
-                    self._leave_no_empty_folder()
+            lock.acquire()
         except filelock.Timeout:
             raise PseudoshotError(
                 f"'{self.path}' is in use by another training: wait for it or choose another --out"
             ) from None
-        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        except OSError as error:
             raise PseudoshotError(f"cannot write to '{self.path}': {error.strerror}") from error
+        try:
+            yield
+        finally:
+            self._leave_no_empty_folder()
+            lock.release()
 
     def _leave_no_empty_folder(self) -> None:
         """A run that was refused before it began leaves nothing behind."""
@@ -93,15 +110,26 @@ class RunFolder:
             raise PseudoshotError(f"'{self.path}' holds no run to resume: leave out --resume")
 
     def write_settings(self, settings: RunSettings) -> None:
-        about = {
-            "pseudoshot": __version__,
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-            "machine": f"{platform.system()} {platform.machine()}",
-            "threads": torch.get_num_threads(),
-        }
-        record = {"settings": settings.model_dump(), "versions": about}
+        record = {"settings": settings.model_dump(), **_circumstances(settings)}
         write_text(self.settings_path, json.dumps(record, indent=2) + "\n")
+
+    def check_circumstances(self, settings: RunSettings) -> None:
+        """Before a run goes on: views must be as strong as they were, other versions are told."""
+        now = json.loads(json.dumps(_circumstances(settings)))
+        then = json.loads(self.settings_path.read_text(encoding="utf-8"))
+        if now["strengths"] != then.get("strengths"):
+            raise PseudoshotError(
+                f"cannot resume: the views '{settings.views}' of this version are not those of "
+                f"the run; use pseudoshot {then.get('versions', {}).get('pseudoshot')}"
+            )
+        for name, before in then.get("versions", {}).items():
+            current = now["versions"].get(name)
+            if before != current:
+                console.print(
+                    f"note: the run began with {name} {before} and goes on with {current}: "
+                    f"the result may differ in its last digits",
+                    markup=False,
+                )
 
     def read_settings(self) -> RunSettings:
         try:

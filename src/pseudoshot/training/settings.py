@@ -49,7 +49,7 @@ class RunSettings(BaseModel):
     optimiser: OptimiserName
     lr: PositiveFloat
     epochs: PositiveInt
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
 
     def method_settings(self) -> EpisodeSettings:
         return look_up("method", self.method, METHODS).Settings(**self.episode)

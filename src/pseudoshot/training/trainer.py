@@ -56,18 +56,24 @@ class Trainer:
         rows = self.base[self.source.draw(self.episode.images, self.episode.views)]
         views = draw_views(self.images, rows, self.policy, self.generator).to(self.fabric.device)
         loss: Loss = self._method.loss(Batch(self.embedder.normalise(views), self.generator))
-        if not math.isfinite(loss.value.item()):  # before the weights are touched
-            raise PseudoshotError(
-                f"the loss became {loss.value.item()} at step {self.step} and training stopped; "
-                f"the last checkpoint is as it was: start anew with a lower --lr"
-            )
         loss.embeddings.retain_grad()
         self.fabric.backward(loss.value)
+        self._refuse_nan(loss)  # before the weights are touched
         self._optimiser.step()
         self._optimiser.zero_grad()
         self.method.after_step()
         self.step += 1
         return loss
+
+    def _refuse_nan(self, loss: Loss) -> None:
+        gradient = loss.embeddings.grad
+        assert gradient is not None
+        for what, value in (("loss", loss.value), ("gradient", gradient.abs().sum())):
+            if not math.isfinite(value.item()):
+                raise PseudoshotError(
+                    f"the {what} became {value.item()} at step {self.step} and training stopped; "
+                    f"no checkpoint holds it: start anew with a lower --lr"
+                )
 
     @property
     def epoch_ends(self) -> bool:
@@ -83,19 +89,20 @@ class Trainer:
         return {
             "step": self.step,
             "seconds": self.seconds,
-            "images": len(self.images),
+            "images": self.images.fingerprint(),
             "method": self.method.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "source": self.source.state_dict(),
             "generator": self.generator.get_state(),
             "dropout_generator": torch.get_rng_state(),
+            "dropout_generators_on_gpus": torch.cuda.get_rng_state_all(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state["images"] != len(self.images):
+        if state["images"] != self.images.fingerprint():
             raise PseudoshotError(
-                f"cannot resume: '{self.images.name}' had {state['images']} images when the run "
-                f"began and has {len(self.images)} now; restore them, or start with another --out"
+                f"cannot resume: the images of '{self.images.name}' are not those the run began "
+                f"with; restore them, or start anew with another --out"
             )
         self.step, self.seconds = state["step"], state["seconds"]
         self.method.load_state_dict(state["method"])
@@ -103,6 +110,7 @@ class Trainer:
         self.source.load_state_dict(state["source"])
         self.generator.set_state(state["generator"])
         torch.set_rng_state(state["dropout_generator"])
+        torch.cuda.set_rng_state_all(state["dropout_generators_on_gpus"])
 
 
 def _hold_out(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -121,6 +129,6 @@ def _untrained(settings: RunSettings, images: ImageSet) -> Embedder:
         mean=tuple(mean),
         std=tuple(std),
         similarity=settings.method_settings().similarity,
-        trained_on=images.name,
+        trained_on=", ".join(filter(None, (images.name, images.note))),
     )
     return Embedder(build_backbone(settings.backbone, images.channels, images.size), card)

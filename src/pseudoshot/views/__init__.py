@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Generator, Tensor
 
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.registry import look_up
 from pseudoshot.views.augment import AUTOAUG, RANDAUG
 from pseudoshot.views.photos import AMDIM, SIMCLR, SIMPLE
 from pseudoshot.views.strokes import STROKES, TYPEFACES
@@ -49,8 +49,6 @@ def get_policy(name: str) -> Policy:
 
     >>> get_policy("amdin")
     Traceback (most recent call last):
-    pseudoshot.errors.PseudoshotError: no view policy 'amdin': choose from amdim, simclr, ...
+    pseudoshot.errors.PseudoshotError: unknown views 'amdin', did you mean 'amdim'? ...
     """
-    if name not in POLICIES:
-        raise PseudoshotError(f"no view policy {name!r}: choose from {', '.join(POLICIES)}")
-    return POLICIES[name]
+    return look_up("views", name, POLICIES)
