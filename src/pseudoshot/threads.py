@@ -1,8 +1,8 @@
 """How torch's threads wait for each other; imported before torch, whose OpenMP reads this once.
 
 By default they spin at every barrier. When another program wants a core, a spinning thread keeps
-off the one it waits for: a training step on two cores beside a busy browser then takes ten times
-as long. Sleeping costs nothing that can be measured on an idle machine.
+off the one it waits for: a training step on two cores beside another busy process took ten times
+as long. Sleeping costs nothing that could be measured on an idle machine.
 """
 
 import os
