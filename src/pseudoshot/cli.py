@@ -36,7 +36,8 @@ class TrainOptions:
     """What is not given follows the paper's recipe for the backbone."""
 
     method: Annotated[
-        str | None, Parameter(help="The objective: baseline (SES + SNS, the default) or vanilla.")
+        str | None,
+        Parameter(help="The objective: baseline by default; `pseudoshot methods` lists them all."),
     ] = None
     backbone: Annotated[
         str | None, Parameter(help="conv4 (default), conv4-flat, resnet12 or wrn28-10.")
@@ -113,7 +114,8 @@ def train(
     from pseudoshot.data import evaluation_set
     from pseudoshot.runs import train as run
 
-    run(data, out, resume=resume, data_root=data_root, **asdict(options), **settings)
+    further = {name.replace("-", "_"): value for name, value in settings.items()}
+    run(data, out, resume=resume, data_root=data_root, **asdict(options), **further)
     print(f"trained: {out}")
     print(f"next: pseudoshot evaluate {shlex.quote(str(out))} {evaluation_set(data)}")
 
@@ -129,6 +131,8 @@ def evaluate(
     query: int | None = None,
     tasks: int = 10_000,
     seed: int = 0,
+    classifier: str | None = None,
+    pseudo: Annotated[bool, Parameter(negative=())] = False,
     rotations: Rotations = None,
     data_root: DataRoot = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
@@ -152,6 +156,12 @@ def evaluate(
         How many tasks to draw.
     seed
         Of the tasks' draw.
+    classifier
+        How queries are told apart: prototype (nearest class mean); feat (the run's head adapts the
+        support); with-head (the head adapts support and queries together, transductive); ridge or
+        svm (fitted to the support, as MetaOptNet). By default what the run's method is made for.
+    pseudo
+        Measure on pseudo tasks: a class is an image, its members are views; labels are not used.
     as_json
         Print one JSON object, accuracies in percent.
     """
@@ -166,6 +176,8 @@ def evaluate(
         query=query,
         tasks=tasks,
         seed=seed,
+        classifier=classifier,
+        pseudo=pseudo,
         rotations=bool(rotations),
         data_root=data_root,
     )
@@ -173,6 +185,80 @@ def evaluate(
         print(json.dumps(asdict(result)))
     else:
         print_evaluation(result)
+
+
+@app.command
+def finetune(
+    run: Path,
+    data: str,
+    /,
+    *,
+    out: Path,
+    labels: float = 1.0,
+    epochs: int | None = None,
+    images: int | None = None,
+    lr: float | None = None,
+    seed: int = 0,
+    data_root: DataRoot = None,
+    resume: Annotated[bool, Parameter(negative=())] = False,
+) -> None:
+    """Go on training a run with real labels, of all images or of a few in each class.
+
+    Parameters
+    ----------
+    run
+        The --out folder of a finished training, by any method.
+    data
+        A folder with one subfolder a class, or the name of a set; its train split by default.
+    out
+        The run folder to make.
+    labels
+        Which part of each class to use the labels of: 0.1 is a tenth.
+    epochs
+        Of ten episodes each: 50 up to a tenth of the labels, 100 above.
+    images
+        Classes an episode, of four images each: 64, or all where there are fewer.
+    lr
+        First learning rate, annealed: 0.0001.
+    seed
+        Of every random draw, that of the labels included.
+    resume
+        Continue an interrupted run, bit for bit.
+    """
+    from pseudoshot.data import evaluation_set
+    from pseudoshot.runs import finetune as tune
+
+    tune(
+        run,
+        data,
+        out,
+        labels=labels,
+        resume=resume,
+        data_root=data_root,
+        epochs=epochs,
+        images=images,
+        lr=lr,
+        seed=seed,
+    )
+    print(f"fine-tuned: {out}")
+    print(f"next: pseudoshot evaluate {shlex.quote(str(out))} {evaluation_set(data)}")
+
+
+@app.command
+def methods(name: str | None = None, /) -> None:
+    """List the methods: what each does, its settings and where the paper describes it.
+
+    Parameters
+    ----------
+    name
+        One method, with every setting explained.
+    """
+    from pseudoshot.tables import print_method, print_methods
+
+    if name is None:
+        print_methods()
+    else:
+        print_method(name)
 
 
 @app.command

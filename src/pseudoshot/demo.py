@@ -11,6 +11,7 @@ from pseudoshot.data import default_query
 from pseudoshot.data import load as load_data
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.evaluation import Evaluation, evaluate_embeddings
+from pseudoshot.evaluation.classifiers import Prototype
 from pseudoshot.evaluation.few_shot import pixel_embeddings
 from pseudoshot.model import Embedder, load
 from pseudoshot.report import Novel, write_report
@@ -43,7 +44,7 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
     results = {
         what: [
             evaluate_embeddings(
-                table, novel, trained.card.similarity, way=way, shots=(1,), query=query
+                table, novel, Prototype(trained.card.similarity), way=way, shots=(1,), query=query
             )
             for way in WAYS
         ]

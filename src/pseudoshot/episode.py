@@ -1,8 +1,9 @@
-"""The loss of every task of an episode, read off one Gram matrix.
+"""The loss of every task of an episode, read off Gram matrices.
 
-With G = z zᵀ over the C·V embeddings and a prototype p the mean of K support rows,
+With G = z zᵀ over an episode's rows and a prototype p the mean of K support rows,
 <q, p> = mean_k G[q, k], |p|² = mean_{k,k'} G[k, k'] and |q|² = G[q, q]: no tensor holds both a task
-and an embedding dimension.
+and an embedding dimension. G is (R, R) where all tasks share it, and (T, R, R) where each task has
+embeddings of its own.
 """
 
 from __future__ import annotations
@@ -17,61 +18,116 @@ from pseudoshot.tasks import Tasks
 _UNDERFLOW = 1e-30  # of a sum of exponentials in float32, whose smallest normal number is 1e-38
 
 
+def gram_matrix(embeddings: Tensor) -> Tensor:
+    """(..., R, d) to (..., R, R)."""
+    return embeddings @ embeddings.mT
+
+
+def own_grams(gram: Tensor, tasks: Tasks) -> Tensor:
+    """The part of the shared Gram matrix that each task sees, its rows in `members` order."""
+    return pairs_of(gram, tasks.members, tasks.members)
+
+
+def pairs_of(gram: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """G[rows, columns] of every task: (T, n) and (T, m) to (T, n, m), from a shared G."""
+    pairs = rows[:, :, None] * len(gram) + columns[:, None, :]
+    return gram.flatten().index_select(0, pairs.flatten()).view(pairs.shape)
+
+
+def prototype_products(gram: Tensor, tasks: Tasks) -> tuple[Tensor, Tensor]:
+    """<p_n, z> of every prototype with every row, (T, N, R), and |p_n|², (T, N)."""
+    T, N, K = tasks.support.shape
+    # G is symmetric: its rows are selected, which are contiguous, in place of its columns
+    support_rows = _rows(gram, tasks.support.flatten(1)).view(T, N, K, -1)
+    own = tasks.support[:, :, None].expand(T, N, K, K)
+    return support_rows.mean(2), support_rows.gather(3, own).mean((2, 3))
+
+
 def task_logits(
     gram: Tensor, tasks: Tasks, similarity: Similarity, temperature: float = 1.0
 ) -> Tensor:
     """Sim(q, p_n) / τ of every query with every prototype of its task, (T, N, Q, N)."""
-    T, N, K = tasks.support.shape
+    T, N, Q = tasks.query.shape
     query = tasks.query.flatten(1)  # (T, NQ)
-    # G is symmetric: its rows are selected, which are contiguous, in place of its columns
-    support_rows = gram.index_select(0, tasks.support.flatten()).view(T, N, K, -1)
-    prototype_rows = support_rows.mean(2)  # (T, N, CV): <p_n, every row>
-    qp = prototype_rows.gather(2, query[:, None].expand(T, N, -1)).mT  # (T, NQ, N)
-    pp = support_rows.gather(3, tasks.support[:, :, None].expand(T, N, K, K)).mean((2, 3))  # (T, N)
-    qq = gram.diagonal()[query]  # (T, NQ)
+    products, pp = prototype_products(gram, tasks)
+    qp = products.gather(2, query[:, None].expand(T, N, -1)).mT  # (T, NQ, N)
+    qq = square_norms(gram, query)  # (T, NQ)
     logits = similarity_from_products(similarity, qp, qq[..., None], pp[:, None]) / temperature
-    return logits.view(T, N, -1, N)
+    return logits.view(T, N, Q, N)
 
 
 def task_loss(
-    gram: Tensor, tasks: Tasks, similarity: Similarity, temperature: float = 1.0
+    gram: Tensor,
+    tasks: Tasks,
+    similarity: Similarity,
+    temperature: float = 1.0,
+    distractors: Tensor | None = None,
 ) -> Tensor:
-    """Mean cross entropy over tasks and queries (Eq. 1 with Eq. 2)."""
-    if tasks.shot == 1:
-        loss = _one_shot_loss(gram, tasks, similarity, temperature)
+    """Mean cross entropy over tasks and queries (Eq. 1 with Eq. 2).
+
+    `distractors` are logits of further classes, no query's own: (R, k) for each row, or
+    (T, NQ, k) for each query of each task.
+    """
+    if tasks.shot == 1 and gram.dim() == 2 and (distractors is None or distractors.dim() == 2):
+        loss = _one_shot_loss(gram, tasks, similarity, temperature, distractors)
         if loss is not None:
             return loss
-    logits = task_logits(gram, tasks, similarity, temperature)
-    T, N, Q, _ = logits.shape
-    labels = torch.arange(N, device=gram.device)[None, :, None].expand(T, N, Q)
-    return F.cross_entropy(logits.flatten(0, 2), labels.flatten())
+    logits = task_logits(gram, tasks, similarity, temperature).flatten(1, 2)  # (T, NQ, N)
+    if distractors is not None:
+        further = distractors[tasks.query.flatten(1)] if distractors.dim() == 2 else distractors
+        logits = torch.cat((logits, further), 2)
+    return query_cross_entropy(logits, tasks.query.shape[2])
+
+
+def query_cross_entropy(logits: Tensor, query: int) -> Tensor:
+    """Mean cross entropy of logits (T, NQ, ≥N); queries are class by class, Q of each."""
+    T, NQ, _ = logits.shape
+    labels = torch.arange(NQ, device=logits.device).div(query, rounding_mode="floor").expand(T, -1)
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+def square_norms(gram: Tensor, rows: Tensor) -> Tensor:
+    """|z|² of the given rows (T, n) of each task."""
+    diagonal = gram.diagonal(dim1=-2, dim2=-1)
+    return diagonal[rows] if gram.dim() == 2 else diagonal.gather(1, rows)
+
+
+def _rows(gram: Tensor, rows: Tensor) -> Tensor:
+    """The given rows (T, n) of each task's Gram matrix, (T, n, R)."""
+    if gram.dim() == 2:
+        return gram.index_select(0, rows.flatten()).view(*rows.shape, -1)
+    return gram.gather(1, rows[..., None].expand(-1, -1, gram.shape[-1]))
 
 
 def _one_shot_loss(
-    gram: Tensor, tasks: Tasks, similarity: Similarity, temperature: float
+    gram: Tensor, tasks: Tasks, similarity: Similarity, temperature: float, further: Tensor | None
 ) -> Tensor | None:
     """The same loss where K = 1: the softmax denominators of all tasks are one matrix product.
 
     A one-shot prototype is a row, so a logit depends on two rows alone and each exponential is
-    shared by all tasks: with E = exp(L - m) over pairs of rows and S the (T, CV) matrix of who is
-    support in which task, the denominators are S Eᵀ. This costs CV² exponentials in place of
-    T·N·Q·N. None if a denominator underflows (logits some 70 apart): then the long way is taken.
+    shared by all tasks: with E = exp(L - m) over pairs of rows and S the (T, R) matrix of who is
+    support in which task, the denominators are S Eᵀ, plus what distractors add to a query's row.
+    This costs R² exponentials in place of T·N·Q·N. None if a denominator underflows (logits some
+    70 apart): then the long way is taken.
     """
     T, N, Q = tasks.query.shape
     rows = gram.shape[0]
-    square_norms = gram.diagonal()
-    logits = similarity_from_products(
-        similarity, gram, square_norms[:, None], square_norms[None, :]
-    )
-    logits = logits / temperature  # (CV, CV): query row, support row
+    squares = gram.diagonal()
+    logits = similarity_from_products(similarity, gram, squares[:, None], squares[None, :])
+    logits = logits / temperature  # (R, R): query row, support row
     own = torch.eye(rows, dtype=torch.bool, device=gram.device)  # a row is never its own support
     largest = logits.detach().masked_fill(own, -torch.inf).amax(1, keepdim=True)
+    if further is not None and further.shape[1]:
+        largest = largest.maximum(further.detach().amax(1, keepdim=True))
     exponentials = (logits - largest).masked_fill(own, -torch.inf).exp()
 
     support = tasks.support.flatten(1)  # (T, N)
     query = tasks.query.flatten(1)  # (T, NQ)
     is_support = gram.new_zeros(T, rows).scatter_(1, support, 1.0)
-    denominators = (is_support @ exponentials.mT).gather(1, query)  # (T, NQ)
+    denominators = is_support @ exponentials.mT  # (T, R)
+    if further is not None:
+        denominators = denominators + (further - largest).exp().sum(1)
+    denominators = denominators.gather(1, query)  # (T, NQ)
     if denominators.detach().amin() < _UNDERFLOW:
         return None
     own_support = tasks.support.expand(T, N, Q).flatten(1)  # (T, NQ)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pydantic.fields import FieldInfo
 from rich.console import Console
 from rich.table import Table
 
 from pseudoshot.data import SourceInfo, SplitCount
 from pseudoshot.evaluation import Evaluation
+from pseudoshot.methods import METHODS, EpisodeSettings, Method
+from pseudoshot.registry import look_up
 
 _output = Console(highlight=False)
 
@@ -16,7 +19,8 @@ _output = Console(highlight=False)
 def print_evaluation(evaluation: Evaluation) -> None:
     """One row a shot."""
     protocol = f"{evaluation.data}, {evaluation.way}-way, {evaluation.query} queries a class, "
-    protocol += f"{evaluation.tasks:,} tasks" + (f", {evaluation.note}" if evaluation.note else "")
+    protocol += f"{evaluation.tasks:,} tasks, {evaluation.classifier} ({evaluation.setting})"
+    protocol += f", {evaluation.note}" if evaluation.note else ""
     table = Table("examples a class", "accuracy (95 % interval)", title=protocol, title_style="")
     for result in evaluation.results:
         table.add_row(str(result.shot), f"{result.accuracy:.2f} ± {result.interval:.2f}")
@@ -50,3 +54,46 @@ def _split_line(count: SplitCount, here: bool) -> str:
     classes = f"{count.present} of {count.classes}" if partly else str(count.classes)
     images = "" if count.images is None else f", {count.images:,}"
     return f"{count.split}: {classes}{images}{' published' if count.published else ''}"
+
+
+def print_methods() -> None:
+    """One row a method; the settings that every episode has are told once."""
+    table = Table("method", "what it does", "its own settings", "in the paper", show_lines=True)
+    for name, method in METHODS.items():
+        own = [_setting(field, info) for field, info in _own_settings(method).items()]
+        table.add_row(name, _first_line(method), "\n".join(own), method.described)
+    _output.print(table)
+    shared = ", ".join(EpisodeSettings.model_fields)
+    _output.print(f"Every method has also: {shared}.")
+    _output.print("Settings are given as --name value. One method: pseudoshot methods NAME")
+
+
+def print_method(name: str) -> None:
+    """Everything there is to set in one method."""
+    method = look_up("method", name, METHODS)
+    _output.print(f"{name}: {_first_line(method)}\nIn the paper: {method.described}")
+    if method.labelled:
+        _output.print("Needs labels: a folder with one subfolder a class, or a named set.")
+    table = Table("setting", "default", "meaning")
+    for field, info in method.Settings.model_fields.items():
+        default = "-" if info.default is None else str(info.default)
+        table.add_row("--" + field.replace("_", "-"), default, info.description)
+    _output.print(table)
+
+
+def _own_settings(method: type[Method]) -> dict[str, FieldInfo]:
+    """Those that not every episode has, or with another default."""
+    shared = EpisodeSettings.model_fields
+    return {
+        name: info
+        for name, info in method.Settings.model_fields.items()
+        if name not in shared or shared[name].default != info.default
+    }
+
+
+def _setting(name: str, info: FieldInfo) -> str:
+    return f"{name.replace('_', '-')} {info.default}"
+
+
+def _first_line(method: type[Method]) -> str:
+    return (method.__doc__ or "").splitlines()[0]

@@ -22,6 +22,18 @@ class Tasks:
     def shot(self) -> int:
         return self.support.shape[2]
 
+    @property
+    def members(self) -> Tensor:
+        """All rows of each task, class by class, support before query: (T, N(K+Q))."""
+        return torch.cat((self.support, self.query), 2).flatten(1)
+
+    def by_position(self) -> Tasks:
+        """The same tasks, naming positions in `members` in place of rows of the episode."""
+        T, N, K = self.support.shape
+        V = K + self.query.shape[2]
+        positions = torch.arange(N * V, device=self.support.device).view(N, V).expand(T, N, V)
+        return Tasks(positions[..., :K], positions[..., K:])
+
     def to(self, device: torch.device) -> Tasks:
         return Tasks(self.support.to(device), self.query.to(device))
 
@@ -39,12 +51,17 @@ def resample_tasks(
     """
     if not 1 <= way <= C:
         raise ValueError(f"way {way} does not fit an episode of {C} images")
-    V = shot + query
     if way == C:
         classes = torch.arange(C).expand(tasks, C)
     else:
         classes = torch.rand(tasks, C, generator=generator).argsort(-1)[:, :way]
-    views = torch.rand(tasks, way, V, generator=generator).argsort(-1)
+    return split_views(classes, shot, query, generator)
+
+
+def split_views(classes: Tensor, shot: int, query: int, generator: torch.Generator) -> Tasks:
+    """Tasks of the given classes (T, N), the views of each split at random."""
+    V = shot + query
+    views = torch.rand(*classes.shape, V, generator=generator).argsort(-1)
     rows = classes[..., None] * V + views
     return Tasks(rows[..., :shot], rows[..., shot:])
 

@@ -199,3 +199,38 @@ def test_photos_of_another_size_and_domain_are_measured(real_data, trained):
     result = pseudoshot("evaluate", trained, birds, "--tasks", 200, "--json", root=real_data)
     assert result.returncode == 0, result.stderr
     assert [r["shot"] for r in json.loads(result.stdout)["results"]] == [1, 5, 20]
+
+
+def test_methods_are_listed_with_their_settings():
+    result = pseudoshot("methods")
+    assert result.returncode == 0
+    for word in ("hms", "tsp-head", "metaoptnet", "strength 0.5", "Algorithm 4"):
+        assert word in result.stdout
+    one = pseudoshot("methods", "tsp-head")
+    assert "--attention-dropout" in one.stdout
+    refused(pseudoshot("methods", "hmss"), "did you mean 'hms'")
+
+
+def test_a_methods_setting_is_given_by_name_and_an_unknown_one_names_the_valid(photos, tmp_path):
+    run = tmp_path / "run"
+    arguments = ("train", photos, "--out", run, "--method", "hms", *SMALL)
+    refused(pseudoshot(*arguments, "--strenght", "0.5"), "no setting 'strenght': .*strength")
+    refused(pseudoshot(*arguments, "--strength", "2"), "--strength 2: .*less than or equal to 1")
+    result = pseudoshot(*arguments, "--strength", "0.2", "--neighbours-from", "batch")
+    assert result.returncode == 0, result.stderr
+    settings = json.loads((run / "run.json").read_text())["settings"]["episode"]
+    assert (settings["strength"], settings["neighbours_from"]) == (0.2, "batch")
+
+
+def test_fine_tuning_and_classifiers(trained, photos, tmp_path):
+    tuned = tmp_path / "tuned"
+    result = pseudoshot(
+        "finetune", trained, photos, "--labels", "0.5", "--epochs", "1", "--out", tuned
+    )
+    assert result.returncode == 0, result.stderr
+    arguments = ("evaluate", tuned, photos, "--way", "3", "--query", "5", "--tasks", "20", "--json")
+    scores = json.loads(pseudoshot(*arguments, "--shot", "1", "--classifier", "svm").stdout)
+    assert (scores["classifier"], scores["setting"]) == ("svm", "inductive")
+    assert json.loads(pseudoshot(*arguments, "--pseudo").stdout)["note"]
+    refused(pseudoshot(*arguments, "--classifier", "feat"), "has no head")
+    refused(pseudoshot(*arguments, "--classifier", "fate"), "did you mean 'feat'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,10 +13,12 @@ import pytest
 import torch
 
 from pseudoshot.data import ImageSet
+from pseudoshot.evaluation.classifiers import CLASSIFIERS, Prototype
 from pseudoshot.evaluation.few_shot import Accuracy, Evaluation, predict
 from pseudoshot.report import Novel, write_report
 from pseudoshot.report.novel import draw_task
 from pseudoshot.report.pictures import Painter
+from pseudoshot.report.scores import accuracy_sections
 from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.training.settings import resolve_settings
 from tests.report.reading import Page, read
@@ -62,7 +65,9 @@ def make_evaluation(way: int = 5, *accuracies: float, note: str = "") -> Evaluat
     results = tuple(
         Accuracy(shot, accuracy, 0.25) for shot, accuracy in zip((1, 5), accuracies, strict=False)
     )
-    return Evaluation("toy:test", note, way, 15, 10_000, 0, "sns", results)
+    return Evaluation(
+        "toy:test", note, way, 15, 10_000, 0, "sns", "prototype", "inductive", results
+    )
 
 
 def written(folder: RunFolder, *parts: Any, **named: Any) -> Page:
@@ -152,7 +157,7 @@ def test_marks_are_the_predictions(tmp_path: Path, seed: int) -> None:
     novel = make_novel(images, seed)
     task = draw_task(images)
     assert task is not None
-    predicted = predict(novel.embeddings, task, "sns")[0]
+    predicted = predict(novel.embeddings, task, Prototype("sns"))[0]
     assert predicted.shape == (5, 5)
     expected, names = [], []
     for position, row in enumerate(predicted.tolist()):
@@ -264,3 +269,11 @@ def test_characters_are_shown_as_ink_photographs_as_they_are() -> None:
     assert Painter.of(images, "strokes").inverted
     assert not Painter.of(ImageSet("toy", 255 - dark), "strokes").inverted
     assert not Painter.of(images, "amdim").inverted
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_classifier_is_explained_and_marked(name):
+    kind = CLASSIFIERS[name]
+    evaluation = replace(make_evaluation(5, 60.0), classifier=name, setting=kind.setting)
+    (section,) = accuracy_sections({"trained": [evaluation]})
+    assert f"classifier: {name} ({kind.setting})" in section.html

@@ -14,11 +14,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from pseudoshot.console import progress_bar
 from pseudoshot.data import ImageSet
 from pseudoshot.errors import PseudoshotError
+from pseudoshot.evaluation.classifiers import Classifier, Prototype, Setting
 from pseudoshot.model import Embedder
 from pseudoshot.sampling import sample_distinct
-from pseudoshot.similarity import Similarity, prototype_similarity
+from pseudoshot.similarity import Similarity
 
 DEFAULT_SHOTS = (1, 5, 20, 50)
 _FLOATS_A_BATCH = 1 << 24  # embeddings gathered at a time: 64 MB
@@ -44,6 +46,8 @@ class Evaluation:
     tasks: int
     seed: int
     similarity: Similarity
+    classifier: str
+    setting: Setting  # inductive, or transductive: queries are seen together
     results: tuple[Accuracy, ...]
 
 
@@ -74,33 +78,35 @@ class TaskSampler:
         return NovelTasks(rows[..., :shot], rows[..., shot:])
 
 
-def predict(embeddings: Tensor, tasks: NovelTasks, similarity: Similarity) -> Tensor:
-    """The nearest prototype of every query (Algorithm 2): (T, N, Q) of class positions."""
-    prototypes = embeddings[tasks.support].mean(2)  # (T, N, d)
-    T, N, Q = tasks.query.shape
-    queries = embeddings[tasks.query].flatten(1, 2)  # (T, NQ, d)
-    return prototype_similarity(similarity, queries, prototypes).argmax(-1).view(T, N, Q)
+def predict(embeddings: Tensor, tasks: NovelTasks, classifier: Classifier) -> Tensor:
+    """The class of every query: (T, N, Q) of class positions."""
+    queries = embeddings[tasks.query.flatten(1)]  # (T, NQ, d)
+    logits = classifier.logits(embeddings[tasks.support], queries)
+    return logits.argmax(-1).view_as(tasks.query)
 
 
-def score_tasks(embeddings: Tensor, tasks: NovelTasks, similarity: Similarity) -> Tensor:
+@torch.inference_mode()
+def score_tasks(embeddings: Tensor, tasks: NovelTasks, classifier: Classifier) -> Tensor:
     """The accuracy of every task, (T,), in batches of bounded memory."""
     T, N, K = tasks.support.shape
     Q = tasks.query.shape[2]
-    batch = max(1, _FLOATS_A_BATCH // (N * (K + Q) * embeddings.shape[1]))
+    floats = classifier.floats_a_task(N * (K + Q), embeddings.shape[1])
+    batch = max(1, _FLOATS_A_BATCH // floats)
     truth = torch.arange(N)[None, :, None]
     scores = torch.empty(T, dtype=torch.float64)
-    for start in range(0, T, batch):
-        part = slice(start, start + batch)
-        some = NovelTasks(tasks.support[part], tasks.query[part])
-        right = predict(embeddings, some, similarity) == truth
-        scores[part] = right.double().mean((1, 2))
+    with progress_bar() as bar:
+        for start in bar.track(range(0, T, batch), description=f"{K}-shot tasks"):
+            part = slice(start, start + batch)
+            some = NovelTasks(tasks.support[part], tasks.query[part])
+            right = predict(embeddings, some, classifier) == truth
+            scores[part] = right.double().mean((1, 2))
     return scores
 
 
 def evaluate_embeddings(
     embeddings: Tensor,
     images: ImageSet,
-    similarity: Similarity,
+    classifier: Classifier,
     *,
     way: int = 5,
     shots: Sequence[int] = DEFAULT_SHOTS,
@@ -114,10 +120,21 @@ def evaluate_embeddings(
     results = []
     for shot in shots:
         drawn = sampler.draw(way, shot, query, tasks, torch.Generator().manual_seed(seed))
-        scores = 100 * score_tasks(embeddings, drawn, similarity)
+        scores = 100 * score_tasks(embeddings, drawn, classifier)
         half_width = 1.96 * float(scores.std(correction=0)) / tasks**0.5
         results.append(Accuracy(shot, float(scores.mean()), half_width))
-    return Evaluation(images.name, images.note, way, query, tasks, seed, similarity, tuple(results))
+    return Evaluation(
+        data=images.name,
+        note=images.note,
+        way=way,
+        query=query,
+        tasks=tasks,
+        seed=seed,
+        similarity=classifier.similarity,
+        classifier=classifier.name,
+        setting=classifier.setting,
+        results=tuple(results),
+    )
 
 
 def evaluate(
@@ -140,7 +157,7 @@ def evaluate(
     return evaluate_embeddings(
         embedder.embed(images),
         images,
-        embedder.card.similarity,
+        Prototype(embedder.card.similarity),
         way=way,
         shots=shots,
         query=query,

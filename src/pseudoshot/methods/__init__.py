@@ -2,11 +2,35 @@
 
 from pseudoshot.methods.base import Batch, EpisodeSettings, Loss, Method
 from pseudoshot.methods.baseline import Baseline
+from pseudoshot.methods.feat import FEAT
+from pseudoshot.methods.film import DeepSetsFiLM
+from pseudoshot.methods.finetune import FineTune
+from pseudoshot.methods.hard_task import HardTask
+from pseudoshot.methods.hms import HMS
+from pseudoshot.methods.hms_tsp_head import HMSTSPHead
+from pseudoshot.methods.metamix import MetaMix
+from pseudoshot.methods.metaoptnet import MetaOptNet
+from pseudoshot.methods.projection_head import ProjectionHead
+from pseudoshot.methods.protonet import ProtoNet
+from pseudoshot.methods.supervised import Supervised
+from pseudoshot.methods.tsp_head import TSPHead
 from pseudoshot.methods.vanilla import Vanilla
 
 METHODS: dict[str, type[Method]] = {
-    "baseline": Baseline,
     "vanilla": Vanilla,
+    "baseline": Baseline,
+    "hms": HMS,
+    "tsp-head": TSPHead,
+    "hms-tsp-head": HMSTSPHead,
+    "projection-head": ProjectionHead,
+    "film": DeepSetsFiLM,
+    "hard-task": HardTask,
+    "metamix": MetaMix,
+    "feat": FEAT,
+    "metaoptnet": MetaOptNet,
+    "protonet": ProtoNet,
+    "supervised": Supervised,
+    "finetune": FineTune,
 }
 
 __all__ = ["METHODS", "Batch", "EpisodeSettings", "Loss", "Method"]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, model_validator
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
+from pseudoshot.episode import task_loss
+from pseudoshot.heads import Head, adapted_gram
 from pseudoshot.similarity import Similarity, default_temperature
 from pseudoshot.tasks import Tasks, exhaustive_tasks, resample_tasks
 
@@ -18,15 +20,22 @@ from pseudoshot.tasks import Tasks, exhaustive_tasks, resample_tasks
 class EpisodeSettings(BaseModel):
     """The factors of section 4: what an episode holds and how its tasks are compared."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    images: PositiveInt = 64  # C, pseudo-classes an episode
-    way: PositiveInt | None = None  # N; None: all C
-    shot: PositiveInt = 1  # K
-    query: PositiveInt = 5  # Q; V = K + Q views an image
+    images: PositiveInt = 64
+    """C, pseudo-classes an episode"""
+    way: PositiveInt | None = None
+    """N, classes of a task; all C where not given"""
+    shot: PositiveInt = 1
+    """K, support views of a class"""
+    query: PositiveInt = 5
+    """Q, query views of a class: K + Q views an image"""
     tasks: PositiveInt | Literal["exhaustive"] = 512
+    """tasks re-sampled from an episode"""
     similarity: Similarity = "sns"
-    temperature: PositiveFloat | None = None  # None: the paper's for this similarity
+    """sns, cosine, euclidean or inner"""
+    temperature: PositiveFloat | None = None
+    """divides the similarity: 0.5 for cosine and 1 for the others where not given"""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -53,12 +62,20 @@ class EpisodeSettings(BaseModel):
         return resample_tasks(C, self.way or C, self.shot, self.query, self.tasks, generator)
 
 
+class HeadSettings(EpisodeSettings):
+    """An episode, and a head trained beside the backbone."""
+
+    head_lr_scale: PositiveFloat = 1.0
+    """the head's learning rate as a multiple of the backbone's (10 for resnet12 and wrn28-10)"""
+
+
 @dataclass(frozen=True)
 class Batch:
     """One episode's views, normalised, (C, V, c, h, w), and where its random draws come from."""
 
     views: Tensor
     generator: torch.Generator
+    classes: Tensor | None = None  # (C,) which class each is, where labels are trained on
 
 
 @dataclass
@@ -72,12 +89,24 @@ class Method(nn.Module, ABC):
     """The loop asks for `loss` and `after_step`; all else a method keeps is in its state_dict."""
 
     Settings: ClassVar[type[EpisodeSettings]] = EpisodeSettings
-    settings: EpisodeSettings
+    described: ClassVar[str]  # where the paper describes it
+    labelled: ClassVar[bool] = False  # True: pseudo-classes are the base set's real classes
 
-    def __init__(self, backbone: Backbone, settings: EpisodeSettings) -> None:
+    def __init__(self, backbone: Backbone, settings: EpisodeSettings, classes: int = 0) -> None:
         super().__init__()
         self.backbone = backbone
         self.settings = settings
+        self.head = self.build_head(backbone.dim, settings)
+
+    @classmethod
+    def build_head(cls, dim: int, settings: Any) -> Head | None:
+        """What is trained beside φ and kept in the run; used at test by some classifiers."""
+        return None
+
+    @classmethod
+    def test_classifier(cls, settings: Any) -> str:
+        """How its embeddings are used at test, a name of `evaluation.classifiers`."""
+        return "prototype"
 
     @abstractmethod
     def loss(self, batch: Batch) -> Loss:
@@ -85,3 +114,37 @@ class Method(nn.Module, ABC):
 
     def after_step(self) -> None:
         """Called after the optimiser's step: momentum encoders, queues."""
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """What the optimiser learns; `lr_scale` multiplies the learning rate of a group."""
+        head = [] if self.head is None else list(self.head.parameters())
+        in_head = {id(parameter) for parameter in head}
+        others = [p for p in self.parameters() if id(p) not in in_head]
+        groups = [{"params": others, "lr_scale": 1.0}]
+        if head:
+            assert isinstance(self.settings, HeadSettings)
+            groups.append({"params": head, "lr_scale": self.settings.head_lr_scale})
+        return groups
+
+
+class EpisodicMethod(Method):
+    """A method whose loss is that of tasks re-sampled from one episode's embeddings (Eq. 1)."""
+
+    def loss(self, batch: Batch) -> Loss:
+        embeddings = self.backbone(batch.views.flatten(0, 1))  # (CV, d)
+        tasks = self.settings.draw_tasks(len(batch.views), batch.generator).to(embeddings.device)
+        return Loss(self.objective(embeddings, tasks, batch.generator), embeddings)
+
+    @abstractmethod
+    def objective(self, embeddings: Tensor, tasks: Tasks, generator: torch.Generator) -> Tensor:
+        """The mean loss of the tasks, from the episode's embeddings (CV, d)."""
+
+
+class HeadMethod(EpisodicMethod):
+    """The baseline's objective with ψ, a head's, in place of φ."""
+
+    head: Head
+
+    def objective(self, embeddings: Tensor, tasks: Tasks, generator: torch.Generator) -> Tensor:
+        gram, tasks = adapted_gram(self.head, embeddings, tasks)
+        return task_loss(gram, tasks, self.settings.similarity, self.settings.resolved_temperature)

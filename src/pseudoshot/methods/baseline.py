@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from pseudoshot.episode import task_loss
-from pseudoshot.methods.base import Batch, Loss, Method
+import torch
+from torch import Tensor
+
+from pseudoshot.episode import gram_matrix, task_loss
+from pseudoshot.methods.base import EpisodicMethod
+from pseudoshot.tasks import Tasks
 
 
-class Baseline(Method):
-    """SES + SNS (section 4.1, Algorithm 3): the mean cross entropy (Eq. 1) of many tasks re-split
-    from one episode's embeddings, logits by SNS (Eq. 6)."""
+class Baseline(EpisodicMethod):
+    """The UML baseline: many tasks re-split from one episode (SES), compared by SNS.
 
-    def loss(self, batch: Batch) -> Loss:
-        embeddings = self.backbone(batch.views.flatten(0, 1))  # (CV, d)
-        tasks = self.settings.draw_tasks(len(batch.views), batch.generator)
-        value = task_loss(
-            embeddings @ embeddings.T,
-            tasks.to(embeddings.device),
+    Algorithm 3: the mean cross entropy (Eq. 1) of all tasks, logits by SNS (Eq. 6).
+    """
+
+    described = "section 4.1, Algorithm 3"
+
+    def objective(self, embeddings: Tensor, tasks: Tasks, generator: torch.Generator) -> Tensor:
+        return task_loss(
+            gram_matrix(embeddings),
+            tasks,
             self.settings.similarity,
             self.settings.resolved_temperature,
         )
-        return Loss(value, embeddings)

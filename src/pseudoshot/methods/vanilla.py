@@ -13,10 +13,16 @@ from pseudoshot.similarity import Similarity
 
 class VanillaSettings(EpisodeSettings):
     tasks: PositiveInt | Literal["exhaustive"] = 1
+    """tasks re-sampled from an episode"""
     similarity: Similarity = "euclidean"
+    """sns, cosine, euclidean or inner"""
 
 
 class Vanilla(Baseline):
-    """Algorithm 1: the baseline's objective with a single task and Eq. 3 for the similarity."""
+    """Vanilla UML: a single task an episode, compared by Euclidean distance.
+
+    Algorithm 1: the baseline's objective with one task and Eq. 3 for the similarity.
+    """
 
     Settings = VanillaSettings
+    described = "section 3, Algorithm 1"

@@ -8,6 +8,18 @@ from dataclasses import dataclass, replace
 from pseudoshot.evaluation.few_shot import Accuracy, Evaluation
 from pseudoshot.report.markup import Section, section, short_name, text
 
+# What happens to an image that is to be recognised.
+_RULES = {
+    "prototype": "every other image goes to the class whose examples, averaged, it is most "
+    "similar to.",
+    "feat": "a trained head adapts the examples to the task, and every other image goes to the "
+    "class whose examples, averaged, it is most similar to.",
+    "with-head": "a trained head adapts examples and all images to recognise together "
+    "(<em>transductive</em>), and each goes to the class it is then most similar to.",
+    "ridge": "a ridge regression fitted to the examples classifies every other image.",
+    "svm": "a support vector machine fitted to the examples classifies every other image.",
+}
+
 
 @dataclass(frozen=True)
 class _Row:
@@ -32,8 +44,7 @@ def accuracy_sections(evaluations: Mapping[str, Sequence[Evaluation]]) -> list[S
 def _accuracy_section(protocol: Evaluation, rows: list[_Row]) -> Section:
     lead = (
         "How often it is right over many random tasks. A task has some classes (its <em>way</em>) "
-        "and a few labelled examples of each (its <em>shots</em>); every other image goes to the "
-        "class whose examples, averaged, it is most similar to. "
+        f"and a few labelled examples of each (its <em>shots</em>); {_RULES[protocol.classifier]} "
         "The line across a bar marks what guessing would give."
     )
     body = f"<table>{''.join(_groups(rows))}</table>{_protocol(protocol)}"
@@ -43,12 +54,13 @@ def _accuracy_section(protocol: Evaluation, rows: list[_Row]) -> Section:
 
 
 def _protocol(protocol: Evaluation) -> str:
-    note = f" This set counts {text(protocol.note)}." if protocol.note else ""
+    note = f" Note: {text(protocol.note)}." if protocol.note else ""
     return (
         f'<p class="small">Each figure is the mean over {protocol.tasks:,} tasks '
         f"(seed {protocol.seed}) with {_count(protocol.query, 'image')} of each class to recognise;"
         f" ± is the half-width of its 95 % confidence interval. "
-        f"Images: {text(protocol.data)}; similarity: {text(protocol.similarity)}.{note}</p>"
+        f"Images: {text(protocol.data)}; similarity: {text(protocol.similarity)}; "
+        f"classifier: {text(protocol.classifier)} ({protocol.setting}).{note}</p>"
     )
 
 

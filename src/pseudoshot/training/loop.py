@@ -29,6 +29,8 @@ def run_training(settings: RunSettings, images: ImageSet, folder: RunFolder) -> 
             if trainer.epoch_ends or time.monotonic() - last_checkpoint > CHECKPOINT_EVERY:
                 folder.save_checkpoint(trainer.state_dict())
                 last_checkpoint = time.monotonic()
+    if trainer.method.head is not None:
+        folder.save_head(trainer.method.head)
     trainer.embedder.save(folder.path)
     return trainer.embedder.eval()
 

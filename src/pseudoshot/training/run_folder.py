@@ -1,4 +1,5 @@
-"""A run folder: `run.json`, `log.jsonl`, `checkpoint/`, then `model.*` and `report.html`.
+"""A run folder: `run.json`, `log.jsonl`, `checkpoint/`, then `model.*`, `report.html` and, where
+the method has one, `head.safetensors`.
 
 It is held by one process at a time, a finished one is never written again, and an unfinished one is
 only continued when asked for.
@@ -17,11 +18,15 @@ from typing import Any
 import filelock
 import torch
 from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
 
 from pseudoshot._version import __version__
 from pseudoshot.console import console
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.files import replaced, write_text
+from pseudoshot.heads import Head
+from pseudoshot.methods import METHODS
 from pseudoshot.training.checkpoint import load_state, save_state
 from pseudoshot.training.settings import RunSettings
 from pseudoshot.views import get_policy
@@ -50,6 +55,7 @@ class RunFolder:
         self.path = path
         self.settings_path = path / "run.json"
         self.log_path = path / "log.jsonl"
+        self.head_path = path / "head.safetensors"
         self.checkpoint_path = path / "checkpoint" / "latest.safetensors"
 
     @property
@@ -146,6 +152,28 @@ class RunFolder:
     def load_checkpoint(self) -> dict[str, Any] | None:
         """The last checkpoint, or None where the run stopped before its first."""
         return load_state(self.checkpoint_path) if self.checkpoint_path.is_file() else None
+
+    def save_head(self, head: Head) -> None:
+        """Dropped at test, kept for study."""
+        weights = {name: value.contiguous() for name, value in head.state_dict().items()}
+        with replaced(self.head_path) as temporary:
+            temporary.write_bytes(save(weights))
+
+    def load_head(self, dim: int) -> Head:
+        """The head that was trained beside an embedding of size `dim`."""
+        settings = self.read_settings()
+        head = METHODS[settings.method].build_head(dim, settings.method_settings())
+        if head is None:
+            raise PseudoshotError(
+                f"'{self.path}' was trained by '{settings.method}', which has no head: "
+                f"choose a run of tsp-head, or another --classifier"
+            )
+        try:
+            head.load_state_dict(load_file(self.head_path))
+        except (OSError, SafetensorError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise PseudoshotError(f"{self.head_path} cannot be read: {reason}") from error
+        return head.eval()
 
     def append_log(self, record: dict[str, Any]) -> None:
         with self.log_path.open("a", encoding="utf-8") as log:

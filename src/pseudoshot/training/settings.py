@@ -25,10 +25,11 @@ class Recipe:
     lr: float
     epochs: int
     images: int
+    head_lr_scale: float
 
 
-_CONVNET = Recipe("adam", lr=0.002, epochs=100, images=64)
-_RESNET = Recipe("sgd", lr=0.03, epochs=200, images=32)
+_CONVNET = Recipe("adam", lr=0.002, epochs=100, images=64, head_lr_scale=1)
+_RESNET = Recipe("sgd", lr=0.03, epochs=200, images=32, head_lr_scale=10)
 RECIPES: dict[str, Recipe] = {
     name: _CONVNET if name.startswith("conv4") else _RESNET for name in BACKBONES
 }
@@ -50,6 +51,9 @@ class RunSettings(BaseModel):
     lr: PositiveFloat
     epochs: PositiveInt
     seed: int = Field(default=0, ge=0, lt=2**63)
+    episodes_per_epoch: PositiveInt | None = None  # None: as many as visit every image once
+    labels: float = Field(default=1.0, gt=0, le=1)  # part of each class; labelled methods only
+    start_from: str | None = None  # a run whose weights are the first
 
     def method_settings(self) -> EpisodeSettings:
         return look_up("method", self.method, METHODS).Settings(**self.episode)
@@ -67,7 +71,10 @@ def resolve_settings(data: str, options: dict[str, Any], episode: dict[str, Any]
         **options,
     }
     get_policy(filled["views"])
-    return _validated(filled, {"images": recipe.images, **episode})
+    method = look_up("method", filled.get("method", "baseline"), METHODS)
+    of_recipe = {"images": recipe.images, "head_lr_scale": recipe.head_lr_scale}
+    known = {name: of_recipe[name] for name in of_recipe if name in method.Settings.model_fields}
+    return _validated(filled, {**known, **episode})
 
 
 def check_same(saved: RunSettings, options: dict[str, Any], episode: dict[str, Any]) -> None:
@@ -107,6 +114,6 @@ def _explain(error: ValidationError, method: str, settings: type[EpisodeSettings
         return first["msg"].removeprefix("Value error, ")
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
-        valid = ", ".join(settings.model_fields)
-        return f"method '{method}' has no setting '{name}': it has {valid}"
+        valid = ", ".join(settings.model_fields).replace("_", "-")
+        return f"method '{method}' has no setting '{name.replace('_', '-')}': it has {valid}"
     return f"--{name.replace('_', '-')} {first['input']}: {first['msg'].lower()}"

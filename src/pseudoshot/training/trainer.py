@@ -7,21 +7,18 @@ from typing import Any
 
 import torch
 from lightning_fabric import Fabric
-from torch import Tensor
 
 from pseudoshot.backbones import build_backbone
-from pseudoshot.class_sources import ClassSource, Exemplars
 from pseudoshot.data import ImageSet
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
 from pseudoshot.methods import METHODS, Batch, Loss
-from pseudoshot.model import Embedder, ModelCard, channel_statistics
+from pseudoshot.model import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.training.base_images import BaseImages
 from pseudoshot.training.optimiser import build_optimiser, cosine_annealed
 from pseudoshot.training.settings import RunSettings
 from pseudoshot.views import get_policy
 from pseudoshot.views.draw import draw_views
-
-HELD_OUT = 256  # images kept from training for the label-free score, at most one in twenty
 
 
 class Trainer:
@@ -34,28 +31,32 @@ class Trainer:
         self.episode = settings.method_settings()
         self.policy = get_policy(settings.views)
         self.images = images
-        held_out, self.base = _hold_out(len(images), self.generator)
-        self.held_out = images.take(held_out.numpy())
-        self.source: ClassSource = Exemplars(len(self.base), self.generator)
-        self.steps_per_epoch = self.source.steps_per_epoch(self.episode.images, self.episode.views)
+        method = METHODS[settings.method]
+        self.base = BaseImages(images, self.generator, method.labelled, settings.labels)
+        visits = self.base.source.steps_per_epoch(self.episode.images, self.episode.views)
+        self.steps_per_epoch = settings.episodes_per_epoch or visits
         self.steps = settings.epochs * self.steps_per_epoch
         self.step = 0
         self.seconds = 0.0  # spent training so far, over all resumptions
 
-        self.embedder = _untrained(settings, images)
-        self.method = METHODS[settings.method](self.embedder.backbone, self.episode)
-        self.optimiser = build_optimiser(settings.optimiser, self.method.parameters(), settings.lr)
+        self.embedder = _first_embedder(settings, images)
+        self.method = method(self.embedder.backbone, self.episode, len(images.classes))
+        groups = self.method.parameter_groups()
+        self.optimiser = build_optimiser(settings.optimiser, groups, settings.lr)
         self.fabric = Fabric(devices=1)
         self._method, self._optimiser = self.fabric.setup(self.method, self.optimiser)
         self._method.mark_forward_method("loss")
 
     def train_step(self) -> Loss:
         """Draw, view, embed, step: one episode."""
+        epoch = self.step // self.steps_per_epoch
+        lr = cosine_annealed(self.settings.lr, epoch, self.settings.epochs)
         for group in self.optimiser.param_groups:
-            group["lr"] = cosine_annealed(self.settings.lr, self.step, self.steps)
-        rows = self.base[self.source.draw(self.episode.images, self.episode.views)]
+            group["lr"] = lr * group["lr_scale"]
+        rows = self.base.draw(self.episode.images, self.episode.views)
         views = draw_views(self.images, rows, self.policy, self.generator).to(self.fabric.device)
-        loss: Loss = self._method.loss(Batch(self.embedder.normalise(views), self.generator))
+        batch = Batch(self.embedder.normalise(views), self.generator, self.base.classes_of(rows))
+        loss: Loss = self._method.loss(batch)
         loss.embeddings.retain_grad()
         self.fabric.backward(loss.value)
         self._refuse_nan(loss)  # before the weights are touched
@@ -81,9 +82,11 @@ class Trainer:
 
     def label_free_score(self) -> float | None:
         """Accuracy on pseudo tasks of the held-out images; None where there are too few."""
-        if len(self.held_out) < 2:
+        if len(self.base.held_out) < 2:
             return None
-        return pseudo_accuracy(self.embedder, self.held_out, self.policy, self.episode.similarity)
+        return pseudo_accuracy(
+            self.embedder, self.base.held_out, self.policy, self.episode.similarity
+        )
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -92,7 +95,7 @@ class Trainer:
             "images": self.images.fingerprint(),
             "method": self.method.state_dict(),
             "optimiser": self.optimiser.state_dict(),
-            "source": self.source.state_dict(),
+            "source": self.base.source.state_dict(),
             "generator": self.generator.get_state(),
             "dropout_generator": torch.get_rng_state(),
             "dropout_generators_on_gpus": torch.cuda.get_rng_state_all(),
@@ -107,20 +110,28 @@ class Trainer:
         self.step, self.seconds = state["step"], state["seconds"]
         self.method.load_state_dict(state["method"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self.source.load_state_dict(state["source"])
+        self.base.source.load_state_dict(state["source"])
         self.generator.set_state(state["generator"])
         torch.set_rng_state(state["dropout_generator"])
         torch.cuda.set_rng_state_all(state["dropout_generators_on_gpus"])
 
 
-def _hold_out(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Rows kept from training, and rows to train on."""
-    order = torch.randperm(count, generator=generator)
-    held_out = min(HELD_OUT, count // 20)
-    return order[:held_out], order[held_out:].sort().values
-
-
-def _untrained(settings: RunSettings, images: ImageSet) -> Embedder:
+def _first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
+    """Untrained, or that of the run to start from, with what it says of images."""
+    trained_on = ", ".join(filter(None, (images.name, images.note)))
+    if settings.start_from is not None:
+        embedder = load(settings.start_from)
+        if embedder.card.channels != images.channels:
+            raise PseudoshotError(
+                f"'{settings.start_from}' was trained on images of {embedder.card.channels} "
+                f"channels, those of '{images.name}' have {images.channels}"
+            )
+        trained_on = (
+            f"{embedder.card.trained_on}; then {settings.labels:.0%} labels of {trained_on}"
+        )
+        similarity = settings.method_settings().similarity
+        changes = {"trained_on": trained_on, "similarity": similarity}
+        return Embedder(embedder.backbone, embedder.card.model_copy(update=changes)).train()
     mean, std = channel_statistics(images)
     card = ModelCard(
         backbone=settings.backbone,
@@ -129,6 +140,6 @@ def _untrained(settings: RunSettings, images: ImageSet) -> Embedder:
         mean=tuple(mean),
         std=tuple(std),
         similarity=settings.method_settings().similarity,
-        trained_on=", ".join(filter(None, (images.name, images.note))),
+        trained_on=trained_on,
     )
     return Embedder(build_backbone(settings.backbone, images.channels, images.size), card)

@@ -1,0 +1,159 @@
+"""The objectives of HMS and TSP-Head, this project against materialising every task.
+
+    python benchmarks/objectives.py [--rounds 5] [--threads 2]
+
+At ResNet-12's size: 32 images x 6 views, 5-way tasks, 256 of them, d = 640, from embeddings to
+their gradient. The plain way is batched too: it gathers the embeddings of every task, projects them
+again in each (TSP-Head), and holds every mix (tasks, queries, neighbours, d) (HMS), as the paper's
+released code does. Both sides have the same weights and draws, and must give the same loss. They
+take turns; peak memory is that of a process of its own (Linux only).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from pseudoshot.allocator import keep_freed_memory
+from pseudoshot.backbones.base import Backbone
+from pseudoshot.methods import METHODS, Method
+from pseudoshot.tasks import Tasks, resample_tasks
+
+C, WAY, SHOT, QUERY, TASKS, DIM = 32, 5, 1, 5, 256, 640
+V = SHOT + QUERY
+Objective = Callable[[Method, Tensor, Tasks], Tensor]
+
+
+class NoBackbone(Backbone):
+    dim = DIM
+
+    def __init__(self) -> None:
+        super().__init__(3, 84)
+
+
+def build(name: str) -> Method:
+    torch.manual_seed(0)
+    settings = METHODS[name].Settings(images=C, way=WAY, shot=SHOT, query=QUERY, tasks=TASKS)
+    return METHODS[name](NoBackbone(), settings).eval()  # no dropout: the losses must agree
+
+
+def ours(method: Method, embeddings: Tensor, tasks: Tasks) -> Tensor:
+    loss: Tensor = method.objective(embeddings, tasks, torch.Generator().manual_seed(2))
+    return loss
+
+
+def sns(queries: Tensor, references: Tensor) -> Tensor:
+    return queries @ F.normalize(references, dim=-1).mT
+
+
+def plain_hms(method: Method, embeddings: Tensor, tasks: Tasks) -> Tensor:
+    sets = embeddings[tasks.members]  # (T, NV, d)
+    members = sets.view(TASKS, WAY, V, DIM)
+    queries = members[:, :, SHOT:].reshape(TASKS, -1, DIM)
+    logits = sns(queries, members[:, :, :SHOT].mean(2))
+    way_of = torch.arange(WAY * V) // V
+    way_of_query = torch.arange(WAY * QUERY) // QUERY
+    same = way_of_query[:, None] == way_of
+    neighbours = sns(queries, sets).detach().masked_fill(same, -torch.inf).topk(10, -1).indices
+    mined = sets.gather(1, neighbours.flatten(1)[..., None].expand(-1, -1, DIM))
+    mined = mined.view(*neighbours.shape, DIM)  # (T, NQ, k, d)
+    share = torch.rand(neighbours.shape, generator=torch.Generator().manual_seed(2)) * 0.5
+    mixes = share[..., None] * queries[:, :, None] + (1 - share[..., None]) * mined
+    hard = (queries[:, :, None] * F.normalize(mixes, dim=-1)).sum(-1)
+    labels = way_of_query.expand(TASKS, -1)
+    return F.cross_entropy(torch.cat((logits, hard), 2).flatten(0, 1), labels.flatten())
+
+
+def plain_tsp(method: Method, embeddings: Tensor, tasks: Tasks) -> Tensor:
+    assert method.head is not None
+    members = method.head(embeddings[tasks.members]).view(TASKS, WAY, V, DIM)
+    queries = members[:, :, SHOT:].reshape(TASKS, -1, DIM)
+    logits = sns(queries, members[:, :, :SHOT].mean(2))
+    labels = (torch.arange(WAY * QUERY) // QUERY).expand(TASKS, -1)
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+SIDES: dict[str, dict[str, Objective]] = {
+    "hms": {"plain": plain_hms, "ours": ours},
+    "tsp-head": {"plain": plain_tsp, "ours": ours},
+}
+
+
+def episode() -> tuple[Tensor, Tasks]:
+    generator = torch.Generator().manual_seed(1)
+    embeddings = torch.rand(C * V, DIM, generator=generator).requires_grad_()
+    return embeddings, resample_tasks(C, WAY, SHOT, QUERY, TASKS, generator)
+
+
+def step(objective: Objective, method: Method, embeddings: Tensor, tasks: Tasks) -> float:
+    loss = objective(method, embeddings, tasks)
+    loss.backward()
+    embeddings.grad = None
+    method.zero_grad()
+    return loss.item()
+
+
+def peak_megabytes(name: str, side: str) -> float:
+    """What one side adds to a process of its own."""
+    command = [sys.executable, __file__, "--measure", name, side]
+    return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+
+def measure(name: str, side: str) -> None:
+    method, (embeddings, tasks) = build(name), episode()
+    before = kilobytes("VmRSS")
+    for _ in range(2):
+        step(SIDES[name][side], method, embeddings, tasks)
+    print((kilobytes("VmHWM") - before) / 1024)
+
+
+def kilobytes(field: str) -> int:
+    """Of this process: VmRSS now, VmHWM at its peak."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{field}:")[1].split()[0])
+
+
+def compare(name: str, rounds: int) -> None:
+    method, (embeddings, tasks) = build(name), episode()
+    losses = [step(side, method, embeddings, tasks) for side in SIDES[name].values()]  # warms up
+    assert abs(losses[0] - losses[1]) < 1e-3, f"the sides disagree: {losses}"
+    seconds: dict[str, list[float]] = {side: [] for side in SIDES[name]}
+    for _ in range(rounds):
+        for side, objective in SIDES[name].items():
+            start = time.perf_counter()
+            step(objective, method, embeddings, tasks)
+            seconds[side].append(time.perf_counter() - start)
+    ratios = sorted(p / o for p, o in zip(seconds["plain"], seconds["ours"], strict=True))
+    print(f"{name}: {TASKS} tasks of {WAY} ways, {C} images x {V} views, d = {DIM}")
+    for side, label in (("plain", "every task materialised"), ("ours", "pseudoshot")):
+        median = 1000 * statistics.median(seconds[side])
+        print(f"  {label}: {median:.0f} ms, {peak_megabytes(name, side):.0f} MB at its peak")
+    print(f"  ratio {statistics.median(ratios):.1f}, from {ratios[0]:.1f} to {ratios[-1]:.1f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    keep_freed_memory()
+    if arguments.measure:
+        measure(*arguments.measure)
+        return
+    for name in SIDES:
+        compare(name, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

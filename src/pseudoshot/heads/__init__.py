@@ -1,0 +1,8 @@
+"""Heads T: trained beside the embedding φ, dropped at test. A head turns φ into ψ (Eq. 9)."""
+
+from pseudoshot.heads.base import Head, adapted_gram
+from pseudoshot.heads.film import FiLM
+from pseudoshot.heads.projection import Projection
+from pseudoshot.heads.transformer import Residual, TaskTransformer
+
+__all__ = ["FiLM", "Head", "Projection", "Residual", "TaskTransformer", "adapted_gram"]

@@ -1,0 +1,48 @@
+"""FEAT (Ye et al. 2020) as an unsupervised method: the head adapts the support, also at test."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import PositiveInt
+from torch import Tensor
+
+from pseudoshot.episode import query_cross_entropy
+from pseudoshot.heads import Head, TaskTransformer
+from pseudoshot.methods.base import EpisodicMethod
+from pseudoshot.methods.tsp_head import TransformerSettings, build_transformer
+from pseudoshot.similarity import prototype_similarity
+from pseudoshot.tasks import Tasks
+
+
+class FEATSettings(TransformerSettings):
+    heads: PositiveInt = 1
+    """attention heads, each of the embedding's size"""
+
+
+class FEAT(EpisodicMethod):
+    """FEAT: a transformer adapts the support of each task, in training and at test.
+
+    Eq. 1 with prototypes of ψ = T(φ | S); queries stay φ.
+    """
+
+    Settings = FEATSettings
+    described = "section 5.2 (discussion) and appendix, Maintaining TSP-Head in Meta-Test or Not?"
+    head: Head
+
+    @classmethod
+    def build_head(cls, dim: int, settings: FEATSettings) -> TaskTransformer:
+        return build_transformer(dim, settings)
+
+    @classmethod
+    def test_classifier(cls, settings: FEATSettings) -> str:
+        return "feat"
+
+    def objective(self, embeddings: Tensor, tasks: Tasks, generator: torch.Generator) -> Tensor:
+        T, N, K = tasks.support.shape
+        support = self.head.on_tasks(embeddings, tasks.support.flatten(1))
+        prototypes = support.view(T, N, K, -1).mean(2)
+        queries = embeddings[tasks.query.flatten(1)]
+        logits = prototype_similarity(self.settings.similarity, queries, prototypes)
+        return query_cross_entropy(
+            logits / self.settings.resolved_temperature, tasks.query.shape[2]
+        )

@@ -1,0 +1,145 @@
+"""Labels where there are some: which are looked at, and what training goes on from."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+from pseudoshot.data import ImageSet
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.runs import evaluate_run, finetune, train
+from pseudoshot.training.base_images import BaseImages, balanced_part
+from tests.training.test_methods import photos
+
+SMALL = {"size": 16, "images": 8, "query": 2, "tasks": 4, "epochs": 1}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> str:
+    return photos(tmp_path_factory.mktemp("photos"))
+
+
+@pytest.fixture(scope="module")
+def run(data, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "baseline"
+    train(data, out, **SMALL)
+    return out
+
+
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=6),
+    st.floats(0.01, 1),
+    st.integers(0, 1000),
+)
+def test_every_class_gives_the_same_part_of_its_labels(counts, fraction, seed):
+    labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    part = balanced_part(labels, fraction, torch.Generator().manual_seed(seed))
+    assert len(set(part.tolist())) == len(part)
+    chosen = np.bincount(labels[part.numpy()], minlength=len(counts))
+    for count, total in zip(chosen, counts, strict=True):
+        assert abs(count - max(1, total * fraction)) <= 0.5
+
+
+def test_the_seed_decides_which_labels():
+    labels = np.repeat(np.arange(3), 40)
+    parts = [
+        balanced_part(labels, 0.2, torch.Generator().manual_seed(s)).tolist() for s in (0, 0, 1)
+    ]
+    assert parts[0] == parts[1] != parts[2]
+
+
+def test_labels_beyond_the_part_are_never_drawn():
+    labels = np.repeat(np.arange(4), 50)
+    images = ImageSet("toy", np.zeros((200, 2, 2, 1), np.uint8), labels, ("a", "b", "c", "d"))
+    base = BaseImages(images, torch.Generator().manual_seed(0), labelled=True, fraction=0.1)
+    drawn = torch.cat([base.draw(4, 3) for _ in range(50)])
+    assert len(set(drawn.flatten().tolist())) <= 20
+    assert (labels[drawn.numpy()] == labels[drawn.numpy()][:, :1]).all()
+    assert torch.equal(base.classes_of(drawn), torch.from_numpy(labels[drawn[:, 0].numpy()]))
+
+
+def test_fine_tuning_goes_on_from_the_run(run, data, tmp_path):
+    finetune(run, data, tmp_path / "tuned", labels=0.5, epochs=1, lr=1e-12)
+    before, after = (load_file(r / "model.safetensors") for r in (run, tmp_path / "tuned"))
+    convolutions = [name for name in before if "convolution" in name]
+    assert convolutions
+    for name in convolutions:
+        torch.testing.assert_close(after[name], before[name])
+    settings = json.loads((tmp_path / "tuned" / "run.json").read_text())["settings"]
+    assert settings["start_from"] == str(run.resolve())
+    assert (settings["optimiser"], settings["episodes_per_epoch"]) == ("sgd", 10)
+    assert settings["episode"]["images"] == 3, "as many classes as there are"
+    assert settings["episode"]["query"] + settings["episode"]["shot"] == 4
+    card = json.loads((tmp_path / "tuned" / "model.json").read_text())
+    assert "then 50% labels of" in card["trained_on"]
+
+
+@pytest.mark.parametrize(("labels", "epochs"), [(0.05, 50), (0.1, 50), (0.2, 100)])
+def test_the_papers_epochs(labels, epochs, monkeypatch, run, data, tmp_path):
+    seen = {}
+    monkeypatch.setattr("pseudoshot.runs.train", lambda *a, **options: seen.update(options))
+    finetune(run, data, tmp_path / "tuned", labels=labels)
+    assert (seen["epochs"], seen["lr"]) == (epochs, 1e-4)
+
+
+def test_too_few_labels_of_a_class_is_an_error(run, data, tmp_path):
+    with pytest.raises(PseudoshotError, match="4 images of a class but the smallest class has"):
+        finetune(run, data, tmp_path / "tuned", labels=0.1)
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_images_of_other_channels_are_refused(run, tmp_path):
+    with pytest.raises(PseudoshotError, match="3 channels, those of 'glyphs:train' have 1"):
+        finetune(run, "glyphs", tmp_path / "tuned")
+
+
+def test_a_labelled_method_needs_labels(tmp_path):
+    tree, flat = tmp_path / "tree", tmp_path / "flat"
+    tree.mkdir()
+    flat.mkdir()
+    for path in Path(photos(tree)).glob("*/*.png"):
+        path.rename(flat / path.name)
+    with pytest.raises(PseudoshotError, match="has no labels"):
+        train(flat, tmp_path / "run", method="protonet", **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("method", "classifier", "setting"),
+    [
+        ("tsp-head", "prototype", "inductive"),
+        ("feat", "feat", "inductive"),
+        ("metaoptnet", "ridge", "inductive"),
+    ],
+)
+def test_a_run_is_tested_as_its_method_means_it(method, classifier, setting, data, tmp_path):
+    train(data, tmp_path / "run", method=method, **SMALL)
+    result = evaluate_run(tmp_path / "run", data, way=3, shots=(1,), query=5, tasks=20)
+    assert (result.classifier, result.setting) == (classifier, setting)
+    if method == "tsp-head":
+        kept = evaluate_run(
+            tmp_path / "run", data, way=3, shots=(1,), query=5, tasks=20, classifier="with-head"
+        )
+        assert kept.setting == "transductive"
+
+
+def test_a_head_is_asked_of_a_run_that_has_one(run, data):
+    with pytest.raises(PseudoshotError, match="'baseline', which has no head"):
+        evaluate_run(run, data, way=3, shots=(1,), query=5, tasks=20, classifier="with-head")
+
+
+def test_pseudo_tasks_need_no_labels(run):
+    result = evaluate_run(run, "glyphs", way=5, shots=(1, 2), query=5, tasks=50, pseudo=True)
+    assert [r.shot for r in result.results] == [1, 2]
+    assert "pseudo tasks" in result.note
+    assert result.results[0].accuracy > 25, "views of one image are closer than those of another"
+
+
+def test_another_domain_of_another_size_and_colour(run):
+    """A colour run at 16 px on gray glyphs at 28."""
+    result = evaluate_run(run, "glyphs", shots=(1,), query=7, tasks=50)
+    assert 20 < result.results[0].accuracy <= 100
