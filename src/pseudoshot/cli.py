@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 
 from pseudoshot._version import __version__
 from pseudoshot.console import console
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.errors import PseudoshotError, StoppedError
 
 app = App(
     name="pseudoshot",
@@ -294,6 +294,9 @@ def main() -> None:
     """The entry point: an error a user can put right is one sentence and exit code 1."""
     try:
         app()
+    except StoppedError as error:
+        console.print(f"pseudoshot: {error}", soft_wrap=True, markup=False)
+        sys.exit(error.code)
     except PseudoshotError as error:
         console.print(f"pseudoshot: {error}", style="red", soft_wrap=True, markup=False)
         sys.exit(1)

@@ -8,3 +8,11 @@ class PseudoshotError(Exception):
     Traceback (most recent call last):
     pseudoshot.errors.PseudoshotError: way 5 is above the 3 classes of 'birds': lower --way
     """
+
+
+class StoppedError(PseudoshotError):
+    """A signal ended a training; its checkpoint is written. `code` is the process's exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code

@@ -7,10 +7,12 @@ import time
 from pseudoshot.allocator import keep_freed_memory
 from pseudoshot.console import console
 from pseudoshot.data import ImageSet
+from pseudoshot.errors import StoppedError
 from pseudoshot.model import Embedder
 from pseudoshot.training.journal import Journal
 from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.training.settings import RunSettings
+from pseudoshot.training.signals import StopSignals
 from pseudoshot.training.trainer import Trainer
 
 CHECKPOINT_EVERY = 60.0  # seconds, and at the end of each epoch
@@ -22,13 +24,20 @@ def run_training(settings: RunSettings, images: ImageSet, folder: RunFolder) -> 
     trainer = Trainer(settings, images)
     _start(folder, trainer)
     last_checkpoint = time.monotonic()
-    with Journal(trainer, folder) as journal:
+    with Journal(trainer, folder) as journal, StopSignals() as stop:
         while trainer.step < trainer.steps:
             loss = trainer.train_step()
             journal.note(loss)
-            if trainer.epoch_ends or time.monotonic() - last_checkpoint > CHECKPOINT_EVERY:
+            due = time.monotonic() - last_checkpoint > CHECKPOINT_EVERY
+            if trainer.epoch_ends or due or stop.received:
                 folder.save_checkpoint(trainer.state_dict())
                 last_checkpoint = time.monotonic()
+            if stop.received and trainer.step < trainer.steps:
+                raise StoppedError(
+                    f"stopped by {stop.received.name} after step {trainer.step} of "
+                    f"{trainer.steps}, which is saved: continue with --resume",
+                    code=128 + stop.received,
+                )
     if trainer.method.head is not None:
         folder.save_head(trainer.method.head)
     trainer.embedder.save(folder.path)

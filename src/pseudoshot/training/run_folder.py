@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save
 from pseudoshot._version import __version__
 from pseudoshot.console import console
 from pseudoshot.errors import PseudoshotError
-from pseudoshot.files import replaced, write_text
+from pseudoshot.files import remove_unfinished, replaced, write_text
 from pseudoshot.heads import Head
 from pseudoshot.methods import METHODS
 from pseudoshot.training.checkpoint import load_state, save_state
@@ -57,6 +57,7 @@ class RunFolder:
         self.log_path = path / "log.jsonl"
         self.head_path = path / "head.safetensors"
         self.checkpoint_path = path / "checkpoint" / "latest.safetensors"
+        self.previous_path = path / "checkpoint" / "previous.safetensors"
 
     @property
     def started(self) -> bool:
@@ -80,6 +81,8 @@ class RunFolder:
         except OSError as error:
             raise PseudoshotError(f"cannot write to '{self.path}': {error.strerror}") from error
         try:
+            remove_unfinished(self.path)
+            remove_unfinished(self.checkpoint_path.parent)
             yield
         finally:
             self._leave_no_empty_folder()
@@ -146,12 +149,31 @@ class RunFolder:
             raise PseudoshotError(f"{self.settings_path} cannot be read: {reason}") from error
 
     def save_checkpoint(self, state: dict[str, Any]) -> None:
+        """Write a checkpoint; the one before it is kept in case this one is damaged later."""
         self.checkpoint_path.parent.mkdir(exist_ok=True)
-        save_state(self.checkpoint_path, state)
+        fresh = self.checkpoint_path.with_name("fresh.safetensors")
+        save_state(fresh, state)
+        if self.checkpoint_path.is_file():
+            self.checkpoint_path.replace(self.previous_path)
+        fresh.replace(self.checkpoint_path)
 
     def load_checkpoint(self) -> dict[str, Any] | None:
-        """The last checkpoint, or None where the run stopped before its first."""
-        return load_state(self.checkpoint_path) if self.checkpoint_path.is_file() else None
+        """The last good checkpoint, or None where the run stopped before its first."""
+        damaged = None
+        for path in (self.checkpoint_path, self.previous_path):
+            if not path.is_file():
+                continue
+            try:
+                state = load_state(path)
+            except PseudoshotError as error:
+                damaged = damaged or error
+                continue
+            if damaged:
+                console.print(f"{damaged}; going on from {path}", style="yellow", markup=False)
+            return state
+        if damaged:
+            raise damaged
+        return None
 
     def save_head(self, head: Head) -> None:
         """Dropped at test, kept for study."""
