@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pseudoshot.console import console
-from pseudoshot.data import load
+from pseudoshot.data import encoded, load
 from pseudoshot.errors import PseudoshotError
 
 from .conftest import noise, save
@@ -128,3 +128,36 @@ def test_a_folder_has_no_splits(photos: Path) -> None:
 def test_a_folder_may_have_a_colon_in_its_name(photos: Path) -> None:
     renamed = photos.rename(photos.with_name("photos:test"))
     assert len(load(str(renamed), size=8)) == 6
+
+
+def test_an_interrupted_decoding_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "photos"
+    pixels = np.random.default_rng(0).integers(0, 256, (20, 9, 9, 3), dtype=np.uint8)
+    for index, image in enumerate(pixels):
+        save(folder / f"{index:02d}.png", image)
+    (folder / "04.png").write_bytes(b"not an image")
+    monkeypatch.setattr(encoded, "SAVE_EVERY", 3)
+    opened: list[str] = []
+    decode = encoded._decode
+
+    def counted(image: encoded.Encoded, form: encoded.Form) -> object:
+        opened.append(image.name)
+        if len(opened) > 11 and not resumed:
+            raise KeyboardInterrupt
+        return decode(image, form)
+
+    resumed = False
+    monkeypatch.setattr(encoded, "_decode", counted)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    with pytest.raises(KeyboardInterrupt):
+        load(str(folder), size=9)
+    resumed, first = True, list(opened)
+    opened.clear()
+    images = load(str(folder), size=9)
+    assert len(opened) < len(first) + 3, "what was decoded and saved is not decoded again"
+    assert opened[0] == "09.png"
+    assert images.files == tuple(f"{index:02d}.png" for index in range(20) if index != 4)
+    assert np.array_equal(images.images, np.delete(pixels, 4, 0))
+    assert images.skipped == ("04.png: not an image",)

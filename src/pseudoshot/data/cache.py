@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +21,11 @@ from platformdirs import user_cache_dir
 
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.errors import PseudoshotError
+from pseudoshot.files import write_text
 
 FORMAT = 1  # raise it when what is written for the same recipe changes
 IMAGES, LABELS, DESCRIPTION = "images.bin", "labels.npy", "set.json"
+PROGRESS = "progress.json"  # of a build that is going on
 
 
 @dataclass(frozen=True)
@@ -35,14 +39,41 @@ class Contents:
 
 
 class Rows:
-    """The images of a set that is being built: appended to a file, never all in memory."""
+    """The images of a set that is being built: appended to a file, never all in memory.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("wb")
+    `save` notes how far a build has come; one that was interrupted goes on from `done`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path, self._progress = folder / IMAGES, folder / PROGRESS
         self._count = 0
         self._image_shape: tuple[int, ...] = ()
         self._gray = True
+        self.done: Any = None  # what was given to the last `save`, None in a new build
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            self._restore(json.loads(self._progress.read_text("utf-8")))
+        self._file = self._path.open("r+b" if self.done is not None else "wb")
+        self._file.truncate(self._count * math.prod(self._image_shape))
+        self._file.seek(0, os.SEEK_END)
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        count, shape = int(saved["count"]), tuple(saved["image_shape"])
+        if self._path.stat().st_size < count * math.prod(shape):
+            raise ValueError("images are missing")
+        self._count, self._image_shape, self._gray = count, shape, bool(saved["gray"])
+        self.done = saved["done"]
+
+    def save(self, done: Any) -> None:
+        """Should the process end now, the next one finds all images so far, and `done`."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        record = {
+            "count": self._count,
+            "image_shape": self._image_shape,
+            "gray": self._gray,
+            "done": done,
+        }
+        write_text(self._progress, json.dumps(record))
 
     def append(self, images: npt.NDArray[np.uint8]) -> None:
         """Add images of shape (k, h, w, c)."""
@@ -100,7 +131,8 @@ def fetch(name: str, recipe: Mapping[str, object], build: Callable[[Rows], Conte
     """The set that `recipe` determines, built by `build` if the cache does not hold it yet.
 
     A build happens in a folder beside the final one, which it is renamed to at the end: a build
-    that was interrupted is never taken for a set. A lock keeps two processes from building at once.
+    that was interrupted is never taken for a set, and goes on where it last saved its progress.
+    A lock keeps two processes from building at once.
     """
     folder = folder_of(name, recipe)
     with suppress(OSError, ValueError):  # not there, or damaged
@@ -134,11 +166,10 @@ def _open(name: str, folder: Path) -> ImageSet:
 
 def _build(folder: Path, build: Callable[[Rows], Contents]) -> None:
     partial = folder.with_name(f"{folder.name}.partial")
-    for remains in (partial, folder):
-        shutil.rmtree(remains, ignore_errors=True)
-    partial.mkdir()
+    shutil.rmtree(folder, ignore_errors=True)
+    partial.mkdir(exist_ok=True)
     try:
-        with Rows(partial / IMAGES) as rows:
+        with Rows(partial) as rows:
             contents = build(rows)
         if contents.labels is not None:
             np.save(partial / LABELS, contents.labels)
@@ -150,7 +181,9 @@ def _build(folder: Path, build: Callable[[Rows], Contents]) -> None:
             "files": contents.files,
         }
         (partial / DESCRIPTION).write_text(json.dumps(description), "utf-8")
+        (partial / PROGRESS).unlink(missing_ok=True)
         partial.rename(folder)
     except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+        if not (partial / PROGRESS).is_file():  # nothing was saved that could be gone on from
+            shutil.rmtree(partial, ignore_errors=True)
         raise

@@ -21,6 +21,8 @@ from pseudoshot.data import cache, decode
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.errors import PseudoshotError
 
+SAVE_EVERY = 1000  # images, after which an interrupted build would go on from there
+
 
 @dataclass(frozen=True)
 class Encoded:
@@ -88,37 +90,39 @@ def _decode_into(
     rows: cache.Rows, name: str, images: Sequence[Encoded], form: Form
 ) -> tuple[list[Encoded], tuple[str, ...]]:
     """Append what can be read to `rows`; return that, and the rest with reasons."""
-    read: list[Encoded] = []
-    skipped: list[str] = []
+    done = rows.done or {"decoded": 0, "unread": []}
+    first, unread = done["decoded"], [tuple(pair) for pair in done["unread"]]
     with warnings.catch_warnings(), progress_bar() as bar:
         warnings.simplefilter("ignore")  # of large or untidy files, which are read all the same
-        task = bar.add_task(f"reading {escape(_printable(name))}", total=len(images))
-        for image, outcome in _in_parallel(images, form):
+        task = bar.add_task(
+            f"reading {escape(_printable(name))}", total=len(images), completed=first
+        )
+        outcomes = _in_parallel(itertools.islice(images, first, None), form)
+        for position, outcome in enumerate(outcomes, start=first):
             if isinstance(outcome, str):
-                skipped.append(f"{image.name}: {outcome}")
+                unread.append((position, outcome))
             else:
                 rows.append(outcome[None])
-                read.append(image)
             bar.advance(task)
-    return read, tuple(skipped)
+            if (position + 1) % SAVE_EVERY == 0:
+                rows.save({"decoded": position + 1, "unread": unread})
+    missing = {position for position, _ in unread}
+    read = [image for position, image in enumerate(images) if position not in missing]
+    return read, tuple(f"{images[position].name}: {reason}" for position, reason in unread)
 
 
-def _in_parallel(
-    images: Sequence[Encoded], form: Form
-) -> Iterator[tuple[Encoded, npt.NDArray[np.uint8] | str]]:
-    """Each image with its pixels or the reason why not, in order, a bounded number in memory."""
+def _in_parallel(images: Iterator[Encoded], form: Form) -> Iterator[npt.NDArray[np.uint8] | str]:
+    """The pixels of each image or the reason why not, in order, a bounded number in memory."""
     workers = os.cpu_count() or 1
-    waiting: deque[tuple[Encoded, Future[npt.NDArray[np.uint8] | str]]] = deque()
-    rest = iter(images)
+    waiting: deque[Future[npt.NDArray[np.uint8] | str]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
             while True:
-                for image in itertools.islice(rest, 8 * workers - len(waiting)):
-                    waiting.append((image, pool.submit(_decode, image, form)))
+                for image in itertools.islice(images, 8 * workers - len(waiting)):
+                    waiting.append(pool.submit(_decode, image, form))
                 if not waiting:
                     return
-                image, future = waiting.popleft()
-                yield image, future.result()
+                yield waiting.popleft().result()
         finally:  # an interrupted build does not first decode what is waiting
             pool.shutdown(wait=False, cancel_futures=True)
 
