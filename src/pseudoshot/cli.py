@@ -81,6 +81,13 @@ class TrainOptions:
     lr: Annotated[
         float | None, Parameter(help="First learning rate, annealed to 0: 0.002 adam, 0.03 sgd.")
     ] = None
+    precision: Annotated[
+        str | None, Parameter(help="32-true (default), or bf16-mixed or 16-mixed on a GPU.")
+    ] = None
+    sync_bn: Annotated[
+        bool | None,
+        Parameter(help="With several devices: batch statistics over all of them.", negative=()),
+    ] = None
     rotations: Rotations = None
 
 
@@ -92,6 +99,8 @@ def train(
     out: Path,
     options: Annotated[TrainOptions, Parameter(name="*")] = TrainOptions(),  # noqa: B008 (frozen)
     data_root: DataRoot = None,
+    devices: int = 1,
+    nodes: int = 1,
     resume: Annotated[bool, Parameter(negative=())] = False,
     **settings: str,
 ) -> None:
@@ -106,6 +115,10 @@ def train(
         A folder of images, or the name of a set (`pseudoshot data` lists them).
     out
         The run folder to make: settings, log, checkpoint, model and report go there.
+    devices
+        Processes on this machine that share each episode, one a GPU where there are any.
+    nodes
+        Machines of as many devices each, started by torchrun or SLURM.
     resume
         Continue an interrupted run, bit for bit.
     settings
@@ -113,11 +126,22 @@ def train(
     """
     from pseudoshot.data import evaluation_set
     from pseudoshot.runs import train as run
+    from pseudoshot.training.processes import leading
 
     further = {name.replace("-", "_"): value for name, value in settings.items()}
-    run(data, out, resume=resume, data_root=data_root, **asdict(options), **further)
-    print(f"trained: {out}")
-    print(f"next: pseudoshot evaluate {shlex.quote(str(out))} {evaluation_set(data)}")
+    run(
+        data,
+        out,
+        resume=resume,
+        data_root=data_root,
+        devices=devices,
+        nodes=nodes,
+        **asdict(options),
+        **further,
+    )
+    if leading():
+        print(f"trained: {out}")
+        print(f"next: pseudoshot evaluate {shlex.quote(str(out))} {evaluation_set(data)}")
 
 
 @app.command

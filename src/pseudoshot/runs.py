@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from pseudoshot.model import Embedder, load
 from pseudoshot.registry import look_up
 from pseudoshot.report import Novel, write_report
 from pseudoshot.training.loop import run_training
+from pseudoshot.training.processes import Team, build_fabric
 from pseudoshot.training.run_folder import RunFolder
-from pseudoshot.training.settings import RunSettings, check_same, resolve_settings
+from pseudoshot.training.settings import RunSettings, resolve_settings
 from pseudoshot.views import get_policy
 
 PSEUDO_SHOTS, PSEUDO_IMAGES = (1, 5), 1_000
@@ -31,13 +33,16 @@ def train(
     *,
     resume: bool = False,
     data_root: Path | None = None,
+    devices: int = 1,
+    nodes: int = 1,
     **options: Any,
 ) -> Embedder:
     """Train an embedding on unlabelled images and leave it in the run folder `out`.
 
     `data` is a folder of images or a set's name. Options are those of `RunSettings` (method,
     backbone, epochs, seed, views, …) and of the method (images, way, shot, query, tasks, …); what
-    is not given follows the paper's recipe for the backbone.
+    is not given follows the paper's recipe for the backbone. With several `devices` or `nodes` an
+    episode is shared by as many processes.
 
     >>> train("glyphs", "runs/glyphs", epochs=2)  # doctest: +SKIP
     """
@@ -47,15 +52,16 @@ def train(
     episode = {name: value for name, value in given.items() if name not in run_names}
     data = full_name(str(data))
     folder = RunFolder(Path(out))
-    with folder.held():
+    leads = build_fabric(devices, nodes).global_rank == 0
+    with folder.held() if leads else nullcontext():
         if resume:
-            folder.check_resumable()
             settings = folder.read_settings()
-            check_same(settings, {"data": data, **run_options}, episode)
-            folder.check_circumstances(settings)
+            if leads:
+                folder.check_resumable(settings, {"data": data, **run_options}, episode)
         else:
-            folder.check_new()
             settings = resolve_settings(data, run_options, episode)
+            if leads:
+                folder.check_new()
         images = load_data(
             settings.data,
             split="train",
@@ -65,8 +71,11 @@ def train(
         )
         if not METHODS[settings.method].labelled:
             images = images.without_labels()
-        embedder = run_training(settings, images, folder)
-        write_report(folder, images)
+        fabric = build_fabric(devices, nodes, settings.precision)
+        fabric.launch()  # the other processes, after all that may be refused
+        embedder = run_training(settings, images, folder, Team(fabric))
+        if leads:
+            write_report(folder, images)
         return embedder
 
 

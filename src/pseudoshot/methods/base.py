@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
@@ -69,13 +70,26 @@ class HeadSettings(EpisodeSettings):
     """the head's learning rate as a multiple of the backbone's (10 for resnet12 and wrn28-10)"""
 
 
+def _alone(embeddings: Tensor) -> Tensor:
+    return embeddings
+
+
 @dataclass(frozen=True)
 class Batch:
-    """One episode's views, normalised, (C, V, c, h, w), and where its random draws come from."""
+    """One episode's views, normalised, (C, V, c, h, w), and where its random draws come from.
+
+    Where several processes share an episode, each has the views of a part of its classes, and
+    `join` makes the embeddings of all from each one's own.
+    """
 
     views: Tensor
     generator: torch.Generator
     classes: Tensor | None = None  # (C,) which class each is, where labels are trained on
+    join: Callable[[Tensor], Tensor] = _alone
+
+    def embed(self, backbone: Backbone) -> Tensor:
+        """φ of every view of the episode, (C·V, d), in full precision whatever the backbone's."""
+        return self.join(backbone(self.views.flatten(0, 1)).to(self.views.dtype))
 
 
 @dataclass
@@ -131,9 +145,11 @@ class EpisodicMethod(Method):
     """A method whose loss is that of tasks re-sampled from one episode's embeddings (Eq. 1)."""
 
     def loss(self, batch: Batch) -> Loss:
-        embeddings = self.backbone(batch.views.flatten(0, 1))  # (CV, d)
-        tasks = self.settings.draw_tasks(len(batch.views), batch.generator).to(embeddings.device)
-        return Loss(self.objective(embeddings, tasks, batch.generator), embeddings)
+        embeddings = batch.embed(self.backbone)  # (CV, d)
+        C = len(embeddings) // batch.views.shape[1]
+        tasks = self.settings.draw_tasks(C, batch.generator).to(embeddings.device)
+        with torch.autocast(embeddings.device.type, enabled=False):
+            return Loss(self.objective(embeddings, tasks, batch.generator), embeddings)
 
     @abstractmethod
     def objective(self, embeddings: Tensor, tasks: Tasks, generator: torch.Generator) -> Tensor:

@@ -24,6 +24,6 @@ class Supervised(Method):
 
     def loss(self, batch: Batch) -> Loss:
         assert batch.classes is not None
-        embeddings = self.backbone(batch.views.flatten(0, 1))  # (CV, d)
+        embeddings = batch.embed(self.backbone)  # (CV, d)
         labels = batch.classes.to(embeddings.device).repeat_interleave(batch.views.shape[1])
         return Loss(F.cross_entropy(self.linear(embeddings), labels), embeddings)

@@ -19,6 +19,7 @@ class Journal:
 
     def __init__(self, trainer: Trainer, folder: RunFolder) -> None:
         self.trainer, self.folder = trainer, folder
+        self.leads = trainer.team.leads
         self.bar = progress_bar("loss {task.fields[loss]}", "{task.fields[speed]}")
         self.task = self.bar.add_task(
             "training", total=trainer.steps, completed=trainer.step, loss="-", speed=""
@@ -27,7 +28,8 @@ class Journal:
         self.speed = 0.0  # images a second, smoothed over the last ten steps or so
 
     def __enter__(self) -> Journal:
-        self.bar.start()
+        if self.leads:
+            self.bar.start()
         return self
 
     def __exit__(
@@ -42,6 +44,8 @@ class Journal:
         """Take down the step that was just made."""
         trainer = self.trainer
         self._measure_speed()
+        if not self.leads:
+            return
         self.bar.update(
             self.task,
             advance=1,

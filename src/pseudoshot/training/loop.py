@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 from pseudoshot.allocator import keep_freed_memory
@@ -10,6 +11,7 @@ from pseudoshot.data import ImageSet
 from pseudoshot.errors import StoppedError
 from pseudoshot.model import Embedder
 from pseudoshot.training.journal import Journal
+from pseudoshot.training.processes import Team
 from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.training.settings import RunSettings
 from pseudoshot.training.signals import StopSignals
@@ -18,38 +20,51 @@ from pseudoshot.training.trainer import Trainer
 CHECKPOINT_EVERY = 60.0  # seconds, and at the end of each epoch
 
 
-def run_training(settings: RunSettings, images: ImageSet, folder: RunFolder) -> Embedder:
+def run_training(
+    settings: RunSettings, images: ImageSet, folder: RunFolder, team: Team
+) -> Embedder:
     """Train from the folder's checkpoint, or from the start where there is none, to the end."""
     keep_freed_memory()
-    trainer = Trainer(settings, images)
+    trainer = Trainer(settings, images, team)
     _start(folder, trainer)
     last_checkpoint = time.monotonic()
     with Journal(trainer, folder) as journal, StopSignals() as stop:
         while trainer.step < trainer.steps:
             loss = trainer.train_step()
             journal.note(loss)
+            stopped = team.any(stop.received is not None)
             due = time.monotonic() - last_checkpoint > CHECKPOINT_EVERY
-            if trainer.epoch_ends or due or stop.received:
+            if team.leads and (trainer.epoch_ends or due or stopped):
                 folder.save_checkpoint(trainer.state_dict())
                 last_checkpoint = time.monotonic()
-            if stop.received and trainer.step < trainer.steps:
-                raise StoppedError(
-                    f"stopped by {stop.received.name} after step {trainer.step} of "
-                    f"{trainer.steps}, which is saved: continue with --resume",
-                    code=128 + stop.received,
-                )
-    if trainer.method.head is not None:
-        folder.save_head(trainer.method.head)
-    trainer.embedder.save(folder.path)
+            if stopped and trainer.step < trainer.steps:
+                raise _stopped(trainer, stop.received or signal.SIGTERM)
+    if team.leads:
+        if trainer.method.head is not None:
+            folder.save_head(trainer.method.head)
+        trainer.embedder.save(folder.path)
     return trainer.embedder.eval()
 
 
 def _start(folder: RunFolder, trainer: Trainer) -> None:
-    if not folder.started:
-        folder.write_settings(trainer.settings)
-        return
-    state = folder.load_checkpoint()
+    """Every process reads; one writes, once all have read."""
+    team, started = trainer.team, folder.started
+    state = folder.load_checkpoint() if started else None
     if state is not None:
         trainer.load_state_dict(state)
-    folder.truncate_log(trainer.step)
-    console.print(f"resuming '{folder.path}' at step {trainer.step} of {trainer.steps}")
+    team.fabric.barrier()
+    if not team.leads:
+        return
+    if started:
+        folder.truncate_log(trainer.step)
+        console.print(f"resuming '{folder.path}' at step {trainer.step} of {trainer.steps}")
+    else:
+        folder.write_settings(trainer.settings)
+
+
+def _stopped(trainer: Trainer, received: signal.Signals) -> StoppedError:
+    return StoppedError(
+        f"stopped by {received.name} after step {trainer.step} of {trainer.steps}, "
+        f"which is saved: continue with --resume",
+        code=128 + received,
+    )

@@ -28,7 +28,7 @@ from pseudoshot.files import remove_unfinished, replaced, write_text
 from pseudoshot.heads import Head
 from pseudoshot.methods import METHODS
 from pseudoshot.training.checkpoint import load_state, save_state
-from pseudoshot.training.settings import RunSettings
+from pseudoshot.training.settings import RunSettings, check_same
 from pseudoshot.views import get_policy
 
 
@@ -112,11 +112,14 @@ class RunFolder:
                 f"choose another --out"
             )
 
-    def check_resumable(self) -> None:
+    def check_resumable(
+        self, settings: RunSettings, options: dict[str, Any], episode: dict[str, Any]
+    ) -> None:
+        """Refuse to continue a run that is finished, or with settings other than its own."""
         if self.finished:
             raise PseudoshotError(f"'{self.path}' is finished: there is nothing to resume")
-        if not self.started:
-            raise PseudoshotError(f"'{self.path}' holds no run to resume: leave out --resume")
+        check_same(settings, options, episode)
+        self.check_circumstances(settings)
 
     def write_settings(self, settings: RunSettings) -> None:
         record = {"settings": settings.model_dump(), **_circumstances(settings)}
@@ -141,6 +144,8 @@ class RunFolder:
                 )
 
     def read_settings(self) -> RunSettings:
+        if not self.started:
+            raise PseudoshotError(f"'{self.path}' holds no run to resume: leave out --resume")
         try:
             record = json.loads(self.settings_path.read_text(encoding="utf-8"))
             return RunSettings.model_validate(record["settings"])

@@ -12,6 +12,7 @@ from pseudoshot.data import default_views
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.methods import METHODS, EpisodeSettings
 from pseudoshot.registry import look_up
+from pseudoshot.training.processes import Precision
 from pseudoshot.views import get_policy
 
 OptimiserName = Literal["adam", "sgd"]
@@ -51,6 +52,8 @@ class RunSettings(BaseModel):
     lr: PositiveFloat
     epochs: PositiveInt
     seed: int = Field(default=0, ge=0, lt=2**63)
+    precision: Precision = "32-true"
+    sync_bn: bool = False  # batch statistics over all processes; nothing where there is one
     episodes_per_epoch: PositiveInt | None = None  # None: as many as visit every image once
     labels: float = Field(default=1.0, gt=0, le=1)  # part of each class; labelled methods only
     start_from: str | None = None  # a run whose weights are the first

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import torch
-from lightning_fabric import Fabric
 
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
@@ -16,6 +15,7 @@ from pseudoshot.methods import METHODS, Batch, Loss
 from pseudoshot.model import Embedder, ModelCard, channel_statistics, load
 from pseudoshot.training.base_images import BaseImages
 from pseudoshot.training.optimiser import build_optimiser, cosine_annealed
+from pseudoshot.training.processes import Team, synchronise_batch_norm
 from pseudoshot.training.settings import RunSettings
 from pseudoshot.views import get_policy
 from pseudoshot.views.draw import draw_views
@@ -24,10 +24,10 @@ from pseudoshot.views.draw import draw_views
 class Trainer:
     """A method in training on one image set; every random draw is its own."""
 
-    def __init__(self, settings: RunSettings, images: ImageSet) -> None:
+    def __init__(self, settings: RunSettings, images: ImageSet, team: Team) -> None:
         torch.manual_seed(settings.seed)  # of weights and dropout
         self.generator = torch.Generator().manual_seed(settings.seed)  # of images, views, tasks
-        self.settings = settings
+        self.settings, self.team = settings, team
         self.episode = settings.method_settings()
         self.policy = get_policy(settings.views)
         self.images = images
@@ -43,8 +43,9 @@ class Trainer:
         self.method = method(self.embedder.backbone, self.episode, len(images.classes))
         groups = self.method.parameter_groups()
         self.optimiser = build_optimiser(settings.optimiser, groups, settings.lr)
-        self.fabric = Fabric(devices=1)
-        self._method, self._optimiser = self.fabric.setup(self.method, self.optimiser)
+        if settings.sync_bn and team.size > 1:
+            synchronise_batch_norm(self.embedder.backbone)
+        self._method, self._optimiser = team.fabric.setup(self.method, self.optimiser)
         self._method.mark_forward_method("loss")
 
     def train_step(self) -> Loss:
@@ -54,11 +55,17 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["lr"] = lr * group["lr_scale"]
         rows = self.base.draw(self.episode.images, self.episode.views)
-        views = draw_views(self.images, rows, self.policy, self.generator).to(self.fabric.device)
-        batch = Batch(self.embedder.normalise(views), self.generator, self.base.classes_of(rows))
+        mine = self.team.part(rows)
+        views = draw_views(self.images, mine, self.policy, self.team.generator(self.generator))
+        batch = Batch(
+            self.embedder.normalise(views.to(self.team.fabric.device)),
+            self.generator,
+            self.base.classes_of(rows),
+            self.team.join,
+        )
         loss: Loss = self._method.loss(batch)
         loss.embeddings.retain_grad()
-        self.fabric.backward(loss.value)
+        self.team.fabric.backward(loss.value)
         self._refuse_nan(loss)  # before the weights are touched
         self._optimiser.step()
         self._optimiser.zero_grad()

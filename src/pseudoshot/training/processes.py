@@ -1,0 +1,148 @@
+"""Several processes as one training: each views and embeds its part of an episode, and the episode
+spans them all."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+import torch.distributed as dist
+from lightning_fabric import Fabric
+from lightning_fabric.utilities.rank_zero import rank_zero_only
+from torch import Tensor, nn
+
+from pseudoshot.errors import PseudoshotError
+
+Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
+
+
+def build_fabric(devices: int, nodes: int, precision: Precision = "32-true") -> Fabric:
+    """One process a device; also as torchrun or SLURM started them."""
+    if min(devices, nodes) < 1:
+        raise PseudoshotError(
+            f"--devices {devices} and --nodes {nodes} must be at least 1: a process trains on each"
+        )
+    strategy = "ddp" if devices * nodes > 1 else "auto"
+    return Fabric(devices=devices, num_nodes=nodes, strategy=strategy, precision=precision)
+
+
+def leading() -> bool:
+    """Whether this process is the first of its training, or the only one."""
+    return getattr(rank_zero_only, "rank", 0) == 0
+
+
+class Team:
+    """The processes of one training; alone, everything is the identity."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.size, self.rank = fabric.world_size, fabric.global_rank
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process is the one that writes files and speaks to the user."""
+        return self.rank == 0
+
+    def part(self, rows: Tensor) -> Tensor:
+        """This process's share of an episode's classes (C, V)."""
+        if len(rows) % self.size:
+            raise PseudoshotError(
+                f"an episode of {len(rows)} images cannot be shared by {self.size} processes: "
+                f"choose --images as a multiple of {self.size}"
+            )
+        return rows.chunk(self.size)[self.rank]
+
+    def join(self, embeddings: Tensor) -> Tensor:
+        """The embeddings of all processes, in the order of their shares; gradient flows to each.
+
+        Every process computes the whole loss, so each embedding's gradient arrives `size` times,
+        and the average that DDP takes over processes is the gradient of one loss.
+        """
+        if self.size == 1:
+            return embeddings
+        joined: Tensor = _Gather.apply(embeddings, self.size, self.rank)  # type: ignore[no-untyped-call]
+        return joined
+
+    def generator(self, common: torch.Generator) -> torch.Generator:
+        """For draws that differ between processes: views and dropout.
+
+        Its seed comes from the common generator, so that one state is enough to resume them all.
+        """
+        if self.size == 1:
+            return common
+        seeds = torch.randint(2**62, (self.size,), generator=common)
+        torch.manual_seed(int(seeds[self.rank]))  # of dropout
+        return torch.Generator().manual_seed(int(seeds[self.rank]))
+
+    def any(self, happened: bool) -> bool:
+        """Whether it happened in any process."""
+        if self.size == 1:
+            return happened
+        flag = torch.tensor(float(happened), device=self.fabric.device)
+        dist.all_reduce(flag, dist.ReduceOp.MAX)
+        return bool(flag)
+
+
+class _Gather(torch.autograd.Function):
+    """all_gather along the first axis; backward, every process's gradient of a part is summed."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Tensor, size: int, rank: int) -> Tensor:
+        ctx.size, ctx.rank = size, rank
+        parts = [torch.empty_like(part) for _ in range(size)]
+        dist.all_gather(parts, part.contiguous())
+        return torch.cat(parts)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        total = gradient.contiguous().clone()
+        dist.all_reduce(total)
+        return total.chunk(ctx.size)[ctx.rank], None, None
+
+
+class _Sum(torch.autograd.Function):
+    """all_reduce; backward, the gradients of the sum are summed."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor) -> Tensor:
+        total = value.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        total = gradient.clone()
+        dist.all_reduce(total)
+        return total
+
+
+def _sum(value: Tensor) -> Tensor:
+    total: Tensor = _Sum.apply(value)  # type: ignore[no-untyped-call]
+    return total
+
+
+class SynchronisedBatchNorm(nn.BatchNorm2d):
+    """Batch statistics over all processes. (torch's own knows GPUs only.)"""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return super().forward(x)
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        count = x.numel() // x.shape[1] * dist.get_world_size()
+        mean = _sum(x.sum((0, 2, 3))) / count
+        centred = x - mean[:, None, None]
+        variance = _sum(centred.square().sum((0, 2, 3))) / count
+        with torch.no_grad():
+            momentum = 0.1 if self.momentum is None else self.momentum
+            self.running_mean.lerp_(mean, momentum)
+            self.running_var.lerp_(variance * count / (count - 1), momentum)
+        scale = (variance + self.eps).rsqrt() * self.weight
+        return centred * scale[:, None, None] + self.bias[:, None, None]
+
+
+def synchronise_batch_norm(module: nn.Module) -> None:
+    """Every BatchNorm2d inside; weights and names stay as they are."""
+    for part in module.modules():
+        if isinstance(part, nn.BatchNorm2d):
+            part.__class__ = SynchronisedBatchNorm

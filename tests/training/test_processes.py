@@ -1,0 +1,97 @@
+"""Several processes give what one gives; their runs resume like any other."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.runs import train
+from tests.training.test_methods import photos
+
+ROOT = Path(__file__).parents[2]
+SMALL = ["--size", "16", "--images", "8", "--query", "2", "--tasks", "4"]
+
+
+def run(*command: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, *map(str, command)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("method", ["baseline", "hms-tsp-head", "supervised"])
+def test_two_processes_give_the_loss_and_gradient_of_one_on_the_joined_batch(method):
+    result = run(ROOT / "tests" / "training" / "two_processes.py", method)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("equal") == 1
+
+
+ENTRY = Path(sys.executable).with_name("pseudoshot")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> str:
+    return photos(tmp_path_factory.mktemp("photos"))
+
+
+def test_a_run_of_two_processes_stops_resumes_and_ends_with_the_same_bits(data, tmp_path):
+    arguments = (ENTRY, "train", data, *SMALL, "--devices", 2, "--sync-bn", "--epochs", 60)
+    unbroken = run(*arguments, "--out", tmp_path / "unbroken")
+    assert unbroken.returncode == 0, unbroken.stderr
+    assert "Traceback" not in unbroken.stderr
+    assert unbroken.stdout.count("trained:") == 1, "one process speaks"
+
+    broken = tmp_path / "broken"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        [sys.executable, *map(str, arguments), "--out", str(broken)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        while not (broken / "checkpoint" / "latest.safetensors").exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM, errors
+    assert "stopped by SIGTERM" in errors
+    resumed = run(ENTRY, "train", data, "--devices", 2, "--resume", "--out", broken)
+    assert resumed.returncode == 0, resumed.stderr
+    first, second = (load_file(r / "model.safetensors") for r in (tmp_path / "unbroken", broken))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    settings = json.loads((broken / "run.json").read_text())["settings"]
+    assert settings["sync_bn"] is True
+
+
+def test_an_episode_that_cannot_be_shared_is_refused(data, tmp_path):
+    odd = [*SMALL[:3], "7", *SMALL[4:]]
+    result = run(
+        ENTRY, "train", data, *odd, "--devices", 2, "--epochs", 1, "--out", tmp_path / "run"
+    )
+    assert result.returncode == 1
+    assert "multiple of 2" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("number", [{"devices": 0}, {"nodes": -1}])
+def test_there_is_at_least_one_process(data, tmp_path, number):
+    with pytest.raises(PseudoshotError, match="at least 1"):
+        train(data, tmp_path / "run", **number)
+
+
+def test_an_unknown_precision_is_refused(data, tmp_path):
+    with pytest.raises(PseudoshotError, match="--precision 8: input should be"):
+        train(data, tmp_path / "run", precision="8")

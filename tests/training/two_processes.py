@@ -1,0 +1,59 @@
+"""Run by test_processes.py as two processes over gloo: one step of each, against one of both."""
+
+import copy
+import sys
+
+import torch
+
+from pseudoshot.backbones import build_backbone
+from pseudoshot.methods import METHODS, Batch
+from pseudoshot.training.processes import Team, build_fabric, synchronise_batch_norm
+
+C, V = 4, 3
+
+
+def main(name: str) -> None:
+    fabric = build_fabric(devices=2, nodes=1)
+    fabric.launch()
+    team = Team(fabric)
+    torch.manual_seed(0)
+    kind = METHODS[name]
+    settings = kind.Settings(images=C, way=3, query=V - 1, tasks=5)
+    whole = kind(build_backbone("conv4", 1, 16), settings, classes=C).double()
+    shared = copy.deepcopy(whole)
+    views = torch.rand(C, V, 1, 16, 16, dtype=torch.float64)
+    classes = torch.arange(C)
+
+    torch.manual_seed(1)  # of dropout in heads
+    expected = whole.loss(Batch(views, torch.Generator().manual_seed(2), classes))
+    expected.value.backward()
+
+    synchronise_batch_norm(shared.backbone)
+    wrapped = fabric.setup_module(shared)
+    wrapped.mark_forward_method("loss")
+    torch.manual_seed(1)
+    mine = team.part(views)
+    assert len(mine) == C // 2
+    batch = Batch(mine, torch.Generator().manual_seed(2), classes, team.join)
+    loss = wrapped.loss(batch)
+    fabric.backward(loss.value)
+
+    torch.testing.assert_close(loss.value, expected.value)
+    torch.testing.assert_close(loss.embeddings, expected.embeddings)
+    names = [name for name, _ in whole.named_parameters()]
+    for name, ours, theirs in zip(names, shared.parameters(), whole.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-5, atol=1e-8, msg=name)
+    for name, buffer in whole.named_buffers():
+        if "num_batches" not in name:
+            torch.testing.assert_close(dict(shared.named_buffers())[name], buffer)
+    assert team.any(team.rank == 1)
+    assert not team.any(False)
+    draws = torch.rand(1, generator=team.generator(torch.Generator().manual_seed(3)))
+    both = team.join(draws)
+    assert both[0] != both[1], "each process draws views of its own"
+    if team.leads:
+        print("equal")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
