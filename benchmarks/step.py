@@ -1,11 +1,14 @@
-"""One training step of the baseline, this project against the plain way.
+"""One training step of the baseline, this project against the plain way and the machine's limit.
 
     python benchmarks/step.py [--rounds 7] [--threads 2]
 
-Conv4 at 32 px, 64 images x 6 views, 512 tasks. The plain way is stock modules in their usual order
-and layout, Pillow views one image at a time, a Python loop over tasks, and the allocator as it is.
-Allocator settings hold for a whole process, so each side has a process of its own; the two take
-turns, a step each.
+Conv4 at 32 px, 64 images x 6 views, 512 tasks. Four sides take turns, each in a process of its own,
+as allocator settings hold for a whole process:
+- plain: stock modules in their usual order and layout, Pillow views one image at a time, a Python
+  loop over tasks, and the allocator as it is;
+- stock: the same stock modules and allocator, with this project's views and tasks;
+- pseudoshot;
+- matmul: one large matrix product, the rate of which is what convolutions could reach.
 """
 
 from __future__ import annotations
@@ -24,10 +27,12 @@ from views import pillow_amdim
 
 from pseudoshot.allocator import keep_freed_memory
 from pseudoshot.backbones import build_backbone
+from pseudoshot.episode import task_loss
 from pseudoshot.methods import METHODS, Batch
+from pseudoshot.tasks import resample_tasks
 from pseudoshot.views import get_policy
 
-C, V, TASKS, SIZE, LR = 64, 6, 512, 32, 0.002
+C, V, TASKS, SIZE, LR, MATMUL = 64, 6, 512, 32, 0.002, 2048
 Part = tuple[str, float]
 
 
@@ -82,6 +87,43 @@ def looped_loss(embeddings: Tensor) -> Tensor:
     return torch.stack(losses).mean()
 
 
+def stock_side(images: Tensor) -> Iterator[list[Part]]:
+    backbone = stock_conv4()
+    optimiser = torch.optim.Adam(backbone.parameters(), lr=LR)
+    policy, generator = get_policy("amdim"), torch.Generator().manual_seed(0)
+
+    def step(views: Tensor) -> Tensor:
+        embeddings = backbone(views.flatten(0, 1))
+        tasks = resample_tasks(C, C, 1, V - 1, TASKS, generator)
+        loss = task_loss(embeddings @ embeddings.T, tasks, "sns")
+        loss.backward()
+        optimiser.step()
+        optimiser.zero_grad()
+        return loss
+
+    while True:
+        views, viewing = timed("views", lambda: policy(images, generator))
+        _, stepping = timed("step", lambda: step(views.contiguous()))  # noqa: B023
+        yield [viewing, stepping]
+
+
+def matmul_side(images: Tensor) -> Iterator[list[Part]]:
+    left, right = torch.rand(2, MATMUL, MATMUL)
+    while True:
+        _, part = timed("matmul", lambda: left @ right)
+        yield [part]
+
+
+def convolution_operations() -> float:
+    """Multiplications and additions of a step's convolutions: forward, by weights, by inputs."""
+    total, side, channels = 0.0, SIZE, 3
+    for _ in range(4):
+        forward = 2 * C * V * side**2 * 9 * channels * 64
+        total += forward * (2 if channels == 3 else 3)  # nobody asks for the gradient of pixels
+        side, channels = side // 2, 64
+    return total
+
+
 def plain_side(images: Tensor) -> Iterator[list[Part]]:
     backbone = stock_conv4()
     optimiser = torch.optim.Adam(backbone.parameters(), lr=LR)
@@ -100,12 +142,20 @@ def plain_side(images: Tensor) -> Iterator[list[Part]]:
         yield [viewing, forward, stepping]
 
 
+SIDES = {
+    "plain": plain_side,
+    "stock": stock_side,
+    "pseudoshot": our_side,
+    "matmul": matmul_side,
+}
+
+
 def serve(side: str, threads: int) -> None:
     """Make a step for every line that comes in, and print the seconds of its parts."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     images = torch.randint(0, 256, (C, 1, SIZE, SIZE, 3), dtype=torch.uint8).repeat(1, V, 1, 1, 1)
-    steps = {"plain": plain_side, "pseudoshot": our_side}[side](images)
+    steps = SIDES[side](images)
     for _ in sys.stdin:
         print(*(f"{name}={spent}" for name, spent in next(steps)), sep=";", flush=True)
 
@@ -135,7 +185,7 @@ def main() -> None:
             stdout=subprocess.PIPE,
             text=True,
         )
-        for side in ("plain", "pseudoshot")
+        for side in SIDES
     }
     taken: dict[str, list[dict[str, float]]] = {side: [] for side in workers}
     for round_ in range(arguments.rounds + 2):
@@ -147,14 +197,36 @@ def main() -> None:
         worker.communicate()
     print(f"training step, conv4, {SIZE} px, {C} images x {V} views, {TASKS} tasks, ", end="")
     print(f"{arguments.threads} threads, {arguments.rounds} rounds")
-    totals = {side: [sum(parts.values()) for parts in rounds] for side, rounds in taken.items()}
+    report(taken)
+
+
+def report(taken: dict[str, list[dict[str, float]]]) -> None:
     for side, rounds in taken.items():
         parts = {name: statistics.median(r[name] for r in rounds) for name in rounds[0]}
         shown = ", ".join(f"{name} {spent * 1000:.0f} ms" for name, spent in parts.items())
-        print(f"  {side}: {statistics.median(totals[side]) * 1000:.0f} ms ({shown})")
-    ratios = sorted(p / o for p, o in zip(totals["plain"], totals["pseudoshot"], strict=True))
+        total = statistics.median(sum(r.values()) for r in rounds)
+        print(f"  {side}: {total * 1000:.0f} ms ({shown})")
+    ours = taken["pseudoshot"]
+    compare(
+        "plain / pseudoshot, all of it",
+        [sum(p.values()) / sum(o.values()) for p, o in zip(taken["plain"], ours, strict=True)],
+    )
+    compare(
+        "stock / pseudoshot, network and tasks",
+        [s["step"] / o["step"] for s, o in zip(taken["stock"], ours, strict=True)],
+    )
+    compare(
+        "convolutions' rate in the step / matmul's rate",
+        [
+            convolution_operations() / o["step"] / (2 * MATMUL**3 / m["matmul"])
+            for o, m in zip(ours, taken["matmul"], strict=True)
+        ],
+    )
+
+
+def compare(what: str, ratios: list[float]) -> None:
     middle = statistics.median(ratios)
-    print(f"  ratio {middle:.1f}, from {ratios[0]:.1f} to {ratios[-1]:.1f}")
+    print(f"  {what}: {middle:.2f}, from {min(ratios):.2f} to {max(ratios):.2f}")
 
 
 if __name__ == "__main__":

@@ -95,3 +95,11 @@ def test_there_is_at_least_one_process(data, tmp_path, number):
 def test_an_unknown_precision_is_refused(data, tmp_path):
     with pytest.raises(PseudoshotError, match="--precision 8: input should be"):
         train(data, tmp_path / "run", precision="8")
+
+
+def test_half_precision_trains_and_leaves_full_weights(data, tmp_path):
+    options = {"size": 16, "images": 8, "query": 2, "tasks": 4, "epochs": 1}
+    train(data, tmp_path / "run", precision="bf16-mixed", **options)
+    weights = load_file(tmp_path / "run" / "model.safetensors")
+    assert all(w.dtype in (torch.float32, torch.int64) for w in weights.values())
+    assert all(w.isfinite().all() for w in weights.values())

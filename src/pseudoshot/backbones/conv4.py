@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from pseudoshot.backbones import fused
 from pseudoshot.backbones.base import Backbone
 
 WIDTH = 64
@@ -13,7 +14,8 @@ WIDTH = 64
 class Block(nn.Module):
     """conv3x3 - BN - ReLU - maxpool2, with the pooling before the ReLU.
 
-    The two commute exactly, as both are monotone; the ReLU then reads a quarter of the memory.
+    The two commute exactly, as both are monotone; the ReLU then reads a quarter of the memory. In
+    training all three are one step where that can be (`fused.py`).
     """
 
     def __init__(self, channels_in: int, channels_out: int) -> None:
@@ -23,7 +25,10 @@ class Block(nn.Module):
         self.norm = nn.BatchNorm2d(channels_out)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.norm(self.convolution(x))
+        x = self.convolution(x)
+        if fused.applies(x, self.norm):
+            return fused.norm_pool_relu(x, self.norm)
+        x = self.norm(x)
         if min(x.shape[-2:]) >= 2:  # a side of one pixel is left as it is: any input size works
             x = F.max_pool2d(x, 2)
         return F.relu(x, inplace=True)

@@ -1,0 +1,60 @@
+"""`block.c`, compiled once on this machine for this machine; None where that cannot be done.
+
+Everything works without it, more slowly: a compiler is welcome, not required.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+from pseudoshot.data.cache import cache_folder
+from pseudoshot.files import replaced
+
+SOURCE = Path(__file__).with_name("block.c")
+FLAGS = (
+    *("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC"),
+    *("-ffast-math", "-fno-finite-math-only"),  # sums in any order, but NaN is NaN
+)
+
+
+@functools.cache
+def library() -> ctypes.CDLL | None:
+    """The compiled functions, or None: no compiler, no place to write, another kind of system."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None or platform.system() == "Windows":
+        return None
+    try:
+        return ctypes.CDLL(str(_built(compiler)))
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _built(compiler: str) -> Path:
+    """The shared object, from the cache where it has been built before."""
+    # -march=native: another processor must not find what was built for this one
+    about = (SOURCE.read_bytes(), compiler, FLAGS, platform.machine(), _processor())
+    path = cache_folder() / "compiled" / f"{hashlib.sha256(repr(about).encode()).hexdigest()}.so"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(path) as temporary:
+            command = [compiler, *FLAGS, str(SOURCE), "-o", str(temporary)]
+            subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return path
+
+
+def _processor() -> str:
+    """What /proc/cpuinfo says of the first core's abilities; elsewhere its name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    return "".join(next((line for line in lines if line.startswith(key)), "") for key in _ABILITIES)
+
+
+_ABILITIES = ("model name", "flags", "Features")

@@ -1,0 +1,100 @@
+"""BatchNorm, 2x2 max pooling and ReLU as one step with its own backward: exact, and with fewer
+passes over memory.
+
+BN is an affine map of each channel, so its output need not be stored: the pooled map is computed
+from x itself, and so is the gradient: dx = scale · g where x was a maximum that passed the ReLU,
+plus slope · x + offset everywhere, which are the terms of BN's statistics.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from pseudoshot.backbones import compiled
+
+
+def applies(x: Tensor, norm: nn.BatchNorm2d) -> bool:
+    """Whether the fused step can take the place of the modules: training on a CPU, as usual."""
+    return (
+        norm.training
+        and type(norm) is nn.BatchNorm2d
+        and x.device.type == "cpu"
+        and x.dtype == torch.float32
+        and min(x.shape[-2:]) >= 2
+        and x.is_contiguous(memory_format=torch.channels_last)
+        and compiled.library() is not None
+    )
+
+
+def norm_pool_relu(x: Tensor, norm: nn.BatchNorm2d) -> Tensor:
+    """relu(max_pool2d(norm(x), 2)) in training, running statistics included."""
+    y, mean, variance = _NormPoolReLU.apply(x, norm.weight, norm.bias, norm.eps)  # type: ignore[no-untyped-call]
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    assert norm.num_batches_tracked is not None
+    with torch.no_grad():
+        count = x.numel() // x.shape[1]
+        momentum = 0.1 if norm.momentum is None else norm.momentum
+        norm.running_mean.lerp_(mean.float(), momentum)
+        norm.running_var.lerp_((variance * count / max(count - 1, 1)).float(), momentum)
+        norm.num_batches_tracked += 1
+    pooled: Tensor = y
+    return pooled
+
+
+class _NormPoolReLU(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        B, C, H, W = x.shape
+        mean, variance = (torch.empty(C, dtype=torch.float64) for _ in range(2))
+        _call("channel_moments", x, B * H * W, C, torch.get_num_threads(), mean, variance)
+        deviation = (variance + eps).sqrt()
+        scale = weight / deviation
+        affine = scale.float(), (bias - mean * scale).float()
+        y, which = (
+            torch.empty(B, C, H // 2, W // 2, dtype=kind, memory_format=torch.channels_last)
+            for kind in (torch.float32, torch.uint8)
+        )
+        _call("pool_forward", x, *affine, B, H, W, C, torch.get_num_threads(), y, which)
+        ctx.save_for_backward(x, y, which, scale, mean, deviation)
+        ctx.mark_non_differentiable(mean, variance)
+        return y, mean, variance
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, *_: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        x, y, which, scale, mean, deviation = ctx.saved_tensors
+        B, C, H, W = x.shape
+        count, threads = B * H * W, torch.get_num_threads()
+        gradient = gradient.contiguous(memory_format=torch.channels_last)
+        parts = (x, y, gradient, which)
+        total, product = (torch.empty(C, dtype=torch.float64) for _ in range(2))
+        _call("pool_backward_sums", *parts, B, H, W, C, threads, total, product)
+        of_weight = (product - mean * total) / deviation
+        slope = -scale * of_weight / deviation / count
+        offset = -scale * total / count - slope * mean
+        affine = scale.float(), slope.float(), offset.float()
+        dx = torch.empty_like(x)
+        _call("pool_backward", *parts, *affine, B, H, W, C, threads, dx)
+        return dx, of_weight.float(), total.float(), None
+
+
+def _call(name: str, *arguments: Tensor | int) -> None:
+    """Tensors as pointers to their memory, integers as 64 bits; the caller keeps the tensors."""
+    library = compiled.library()
+    assert library is not None
+    function = getattr(library, name)
+    converted = [
+        ctypes.c_void_p(a.data_ptr()) if isinstance(a, Tensor) else ctypes.c_int64(a)
+        for a in arguments
+    ]
+    function.restype = ctypes.c_int64
+    if function(*converted):
+        raise MemoryError(f"{name} found no memory")

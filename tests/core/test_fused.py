@@ -1,0 +1,140 @@
+"""The fused step equals the modules it stands for, computed in double precision."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from pseudoshot.backbones import build_backbone, compiled, fused
+
+needs_compiler = pytest.mark.skipif(
+    compiled.library() is None, reason="no C compiler here: the modules are used as they are"
+)
+
+
+def make(shape: tuple[int, ...], seed: int) -> tuple[Tensor, nn.BatchNorm2d]:
+    torch.manual_seed(seed)
+    x = (torch.randn(shape) * 2 + 1).contiguous(memory_format=torch.channels_last)
+    norm = nn.BatchNorm2d(shape[1])
+    nn.init.normal_(norm.weight)  # negative ones too: then the smallest is the largest
+    nn.init.normal_(norm.bias)
+    return x.requires_grad_(), norm
+
+
+def exactly(x: Tensor, norm: nn.BatchNorm2d) -> tuple[Tensor, nn.BatchNorm2d, Tensor]:
+    exact = copy.deepcopy(norm).double()
+    x = x.detach().double().requires_grad_()
+    return F.relu(F.max_pool2d(exact(x), 2)), exact, x
+
+
+@needs_compiler
+@given(
+    st.integers(1, 5), st.integers(1, 20), st.integers(2, 9), st.integers(2, 9), st.integers(0, 99)
+)
+def test_values_gradients_and_running_statistics_are_those_of_the_modules(B, C, H, W, seed):
+    x, norm = make((B, C, H, W), seed)
+    expected, exact, x_exact = exactly(x, norm)
+    assert fused.applies(x, norm)
+    y = fused.norm_pool_relu(x, norm)
+    torch.testing.assert_close(y.double(), expected, rtol=1e-4, atol=1e-4)
+    gradient = torch.randn_like(y)
+    ours = torch.autograd.grad(y, [x, norm.weight, norm.bias], gradient)
+    theirs = torch.autograd.grad(expected, [x_exact, exact.weight, exact.bias], gradient.double())
+    for mine, right in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine.double(), right, rtol=2e-3, atol=2e-4)
+    for name in ("running_mean", "running_var"):
+        torch.testing.assert_close(
+            getattr(norm, name).double(), getattr(exact, name), rtol=1e-5, atol=1e-6
+        )
+    assert norm.num_batches_tracked == exact.num_batches_tracked
+
+
+@needs_compiler
+def test_a_large_map_is_summed_more_precisely_than_by_the_modules():
+    x, norm = make((96, 16, 32, 32), 0)
+    expected, exact, x_exact = exactly(x, norm)
+    gradient = torch.randn_like(expected)
+    theirs = torch.autograd.grad(expected, [x_exact, exact.weight, exact.bias], gradient)
+    y = fused.norm_pool_relu(x, norm)
+    ours = torch.autograd.grad(y, [x, norm.weight, norm.bias], gradient.float())
+    for mine, right in zip(ours, theirs, strict=True):
+        assert (mine - right).norm() < 1e-5 * right.norm()
+
+
+@needs_compiler
+def test_of_equal_maxima_the_first_gets_the_gradient():
+    x = torch.ones(1, 2, 4, 4).contiguous(memory_format=torch.channels_last)
+    x[:, :, :, 2:] = 3.0
+    x.requires_grad_()
+    norm = nn.BatchNorm2d(2)
+    nn.init.ones_(norm.bias)
+    expected, _, x_exact = exactly(x, norm)
+    (right,) = torch.autograd.grad(expected.square().sum(), x_exact)
+    (mine,) = torch.autograd.grad(fused.norm_pool_relu(x, norm).square().sum(), x)
+    torch.testing.assert_close(mine.double(), right, rtol=1e-4, atol=1e-5)
+
+
+@needs_compiler
+def test_what_is_not_a_number_stays_so():
+    x, norm = make((2, 3, 4, 4), 0)
+    with torch.no_grad():
+        x[0, 1, 2, 2] = torch.nan
+    y = fused.norm_pool_relu(x, norm)
+    assert y[:, 1].isnan().all()
+    assert y[:, [0, 2]].isfinite().all()
+
+
+@needs_compiler
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_the_number_of_threads_does_not_change_a_bit(threads):
+    before = torch.get_num_threads()
+    results = []
+    for count in (1, threads):
+        torch.set_num_threads(count)
+        x, norm = make((70, 8, 6, 6), 0)
+        y = fused.norm_pool_relu(x, norm)
+        results.append([y, *torch.autograd.grad(y.sum(), [x, norm.weight])])
+    torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+
+
+def test_without_a_compiler_the_modules_do_the_same(monkeypatch):
+    torch.manual_seed(0)
+    backbone = build_backbone("conv4", 3, 16)
+    images = torch.rand(6, 3, 16, 16).contiguous(memory_format=torch.channels_last)
+    other = copy.deepcopy(backbone)
+    with_it = backbone(images)
+    monkeypatch.setattr(compiled, "library", lambda: None)
+    without = other(images)
+    torch.testing.assert_close(with_it, without, rtol=1e-4, atol=1e-5)
+    for first, second in zip(backbone.buffers(), other.buffers(), strict=True):
+        torch.testing.assert_close(first, second)
+
+
+def test_a_compiler_that_fails_is_no_error(monkeypatch, tmp_path):
+    monkeypatch.setenv("PSEUDOSHOT_CACHE", str(tmp_path))
+    monkeypatch.setattr(compiled, "FLAGS", ("--no-such-flag",))
+    compiled.library.cache_clear()
+    try:
+        assert compiled.library() is None
+        assert not list(tmp_path.rglob("*.so"))
+    finally:
+        compiled.library.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x, norm: (x, norm.eval()),
+        lambda x, norm: (x.double(), norm),
+        lambda x, norm: (x.contiguous(), norm),
+        lambda x, norm: (x[:, :, :1], norm),
+    ],
+)
+def test_it_steps_aside_where_it_does_not_apply(change):
+    x, norm = make((2, 3, 4, 4), 0)
+    assert not fused.applies(*change(x.detach(), norm))
