@@ -41,7 +41,7 @@ def pillow_amdim(images: Tensor) -> Tensor:
 def pillow_view(image: Image.Image, mirrored: bool) -> np.ndarray:
     if mirrored:
         image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    image = image.resize(image.size, Image.Resampling.BILINEAR, box=random_box(*image.size))
+    image = image.resize(image.size, Image.Resampling.BICUBIC, box=random_box(*image.size))
     if random.random() < 0.8:
         image = shift(image, random.randint(-4, 4), random.randint(-4, 4))
     if random.random() < 0.8:

@@ -23,14 +23,35 @@ def bilinear(image: Image, y: float, x: float) -> Image:
     return above * (1 - v) + below * v
 
 
+def cubic(distance: float) -> float:
+    """Keys's kernel with a = -1/2."""
+    if distance < 1:
+        return 1.5 * distance**3 - 2.5 * distance**2 + 1
+    if distance < 2:
+        return -0.5 * distance**3 + 2.5 * distance**2 - 4 * distance + 2
+    return 0.0
+
+
+def bicubic(image: Image, y: float, x: float) -> Image:
+    """The colour at a point from the pixels less than two away; outside there are none."""
+    h, w, c = image.shape
+    colour, total = np.zeros(c), 0.0
+    for i in range(h):
+        for j in range(w):
+            weight = cubic(abs(y - i)) * cubic(abs(x - j))
+            colour += weight * image[i, j]
+            total += weight
+    return colour / total
+
+
 def resize(image: Image, h: int, w: int) -> Image:
     rows, columns, c = image.shape
     out = np.empty((h, w, c))
     for i in range(h):
         for j in range(w):
             y, x = (i + 0.5) * rows / h - 0.5, (j + 0.5) * columns / w - 0.5
-            out[i, j] = bilinear(image, y, x)
-    return out
+            out[i, j] = bicubic(image, y, x)
+    return out.clip(0, 1)
 
 
 def crop(

@@ -1,7 +1,9 @@
-"""Where each output pixel comes from: every spatial change of a policy is composed into source
-coordinates, and the image is sampled bilinearly once.
+"""Where each output pixel comes from: every spatial change of a policy is composed into one
+resampling of the image.
 
-Coordinates are in pixels, the centre of the first pixel at 0. `B` counts views.
+Crop, mirror and shift treat rows and columns apart, so they are two matrix products a view; what
+turns or bends goes through source coordinates, sampled bilinearly. Coordinates are in pixels, the
+centre of the first pixel at 0. `B` counts views.
 """
 
 from __future__ import annotations
@@ -86,23 +88,36 @@ def draw_boxes(
 
 
 def crop(images: Tensor, crops: Crops) -> Tensor:
-    """The views (B, c, h, w) of images (B, c, h, w)."""
+    """The views (B, c, h, w) of images (B, c, h, w), boxes enlarged by bicubic interpolation."""
     h, w = images.shape[-2:]
     upright = torch.zeros_like(crops.mirrored)
-    y = box_coordinates(h, crops.top, crops.height, upright, crops.down)
-    x = box_coordinates(w, crops.left, crops.width, crops.mirrored, crops.right)
-    return sample(images, x[:, None, :], y[:, :, None])
+    rows = resampling(h, crops.top, crops.height, upright, crops.down)
+    columns = resampling(w, crops.left, crops.width, crops.mirrored, crops.right)
+    return (rows[:, None] @ images @ columns.mT[:, None]).clamp_(0, 1)
 
 
-def box_coordinates(
-    size: int, start: Tensor, extent: Tensor, mirrored: Tensor, shift: Tensor
-) -> Tensor:
-    """Source coordinates (B, size) along one axis; the steps are undone from last to first."""
+def resampling(size: int, start: Tensor, extent: Tensor, mirrored: Tensor, shift: Tensor) -> Tensor:
+    """What each pixel takes from the pixels of one axis, (B, size, size): rows add up to 1.
+
+    The steps are undone from last to first. Neighbours outside the box do not bleed in: as in
+    Pillow, the others share their weight.
+    """
     position = reflect(torch.arange(size) - shift[:, None], size)
     position = torch.where(mirrored[:, None], size - 1 - position, position)
     within = (position + 0.5) * (extent / size)[:, None] - 0.5
-    # Neighbours outside the box do not bleed in: its edge repeats, as if it had been cut out.
-    return start[:, None] + within.clamp(min=0).minimum(extent[:, None] - 1)
+    taps = within.floor()[..., None] + torch.arange(-1, 3)  # (B, size, 4)
+    inside = (taps >= 0) & (taps < extent[:, None, None])
+    weights = _cubic((within[..., None] - taps).abs()) * inside
+    weights /= weights.sum(-1, keepdim=True)
+    pixels = (start[:, None, None] + taps).clamp(0, size - 1).long()
+    return torch.zeros(len(start), size, size).scatter_add_(2, pixels, weights)
+
+
+def _cubic(distance: Tensor) -> Tensor:
+    """Keys's kernel with a = -1/2, as Pillow's BICUBIC, for distances of up to 2."""
+    near = (1.5 * distance - 2.5) * distance.square() + 1
+    far = ((-0.5 * distance + 2.5) * distance - 4) * distance + 2
+    return torch.where(distance < 1, near, far)
 
 
 def reflect(position: Tensor, size: int) -> Tensor:
