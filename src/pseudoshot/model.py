@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from pydantic import BaseModel, ConfigDict, ValidationError
-from safetensors import SafetensorError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone, build_backbone
 from pseudoshot.console import progress_bar
 from pseudoshot.data import ImageSet
+from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.files import replaced, write_text
 from pseudoshot.similarity import Similarity
@@ -33,11 +33,19 @@ class ModelCard(BaseModel):
     format: Literal[1] = 1  # of these two files
     backbone: str
     channels: int
-    size: int
-    mean: tuple[float, ...]  # of each channel over the training images, in [0, 1]
-    std: tuple[float, ...]
+    size: int = Field(ge=1, le=MOST_PIXELS_A_SIDE)
+    mean: tuple[FiniteFloat, ...]  # of each channel over the training images, in [0, 1]
+    std: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
     similarity: Similarity  # what it was trained with, and is tested with
     trained_on: str = ""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.channels not in (1, 3):
+            raise ValueError(f"images have 1 or 3 channels, not {self.channels}")
+        if not len(self.mean) == len(self.std) == self.channels:
+            raise ValueError(f"mean and std are not those of {self.channels} channels")
+        return self
 
 
 class Embedder(nn.Module):
@@ -116,10 +124,9 @@ def load(folder: Path | str) -> Embedder:
     backbone = build_backbone(card.backbone, card.channels, card.size)
     try:
         backbone.load_state_dict(load_file(folder / "model.safetensors"))
-    except (OSError, SafetensorError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # a header of any content leads to errors of any kind
         raise PseudoshotError(
-            f"the weights {folder / 'model.safetensors'} cannot be read: {reason}"
+            f"the weights {folder / 'model.safetensors'} cannot be read: {first_line(error)}"
         ) from error
     return Embedder(backbone, card).eval()
 
@@ -137,9 +144,19 @@ def _read_card(folder: Path) -> ModelCard:
     try:
         fields: Any = json.loads(path.read_text(encoding="utf-8"))
         return ModelCard.model_validate(fields)
-    except (ValueError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        reason = f"{where}: {first['msg']}" if where else first["msg"]
         raise PseudoshotError(f"{path} is not a model description: {reason}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        reason = first_line(error)
+        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in one line."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def channel_statistics(images: ImageSet, sample: int = 10_000) -> tuple[list[float], list[float]]:

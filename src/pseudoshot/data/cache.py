@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from pseudoshot.files import write_text
 FORMAT = 1  # raise it when what is written for the same recipe changes
 IMAGES, LABELS, DESCRIPTION = "images.bin", "labels.npy", "set.json"
 PROGRESS = "progress.json"  # of a build that is going on
+ROWS_AT_A_TIME = 1000
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Rows:
         self._image_shape: tuple[int, ...] = ()
         self._gray = True
         self.done: Any = None  # what was given to the last `save`, None in a new build
-        with suppress(OSError, ValueError, KeyError, TypeError):
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             self._restore(json.loads(self._progress.read_text("utf-8")))
         self._file = self._path.open("r+b" if self.done is not None else "wb")
         self._file.truncate(self._count * math.prod(self._image_shape))
@@ -119,12 +121,40 @@ def cache_folder() -> Path:
     return Path(given).expanduser() if given else Path(user_cache_dir("pseudoshot"))
 
 
+@dataclass(frozen=True)
+class Rowwise:
+    """A long part of a recipe: its rows are made when they are asked for, never all at once."""
+
+    rows: Callable[[], Iterator[tuple[str | int, ...]]]
+
+
 def folder_of(name: str, recipe: Mapping[str, object]) -> Path:
     """The cache folder of the set that `recipe` determines: another recipe, another folder."""
-    text = json.dumps({"format": FORMAT, **recipe}, sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:20]
+    digest = _digest_as_json({"format": FORMAT, **recipe})[:20]
     readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in Path(name).name)[:40]
     return cache_folder() / "decoded" / f"{readable}-{digest}"
+
+
+def _digest_as_json(recipe: Mapping[str, object]) -> str:
+    """Of the recipe as one JSON object with sorted keys, a piece of it in memory at a time."""
+    digest = hashlib.sha256()
+    for number, key in enumerate(sorted(recipe)):
+        digest.update(f"{', ' if number else '{'}{json.dumps(key)}: ".encode())
+        value = recipe[key]
+        pieces = _list_as_json(value.rows()) if isinstance(value, Rowwise) else [json.dumps(value)]
+        for piece in pieces:
+            digest.update(piece.encode())
+    digest.update(b"}" if recipe else b"{}")
+    return digest.hexdigest()
+
+
+def _list_as_json(rows: Iterator[tuple[str | int, ...]]) -> Iterable[str]:
+    yield "["
+    opening = ""
+    while some := list(itertools.islice(rows, ROWS_AT_A_TIME)):
+        yield opening + json.dumps(some)[1:-1]
+        opening = ", "
+    yield "]"
 
 
 def fetch(name: str, recipe: Mapping[str, object], build: Callable[[Rows], Contents]) -> ImageSet:
@@ -135,33 +165,55 @@ def fetch(name: str, recipe: Mapping[str, object], build: Callable[[Rows], Conte
     A lock keeps two processes from building at once.
     """
     folder = folder_of(name, recipe)
-    with suppress(OSError, ValueError):  # not there, or damaged
+    with suppress(_UnusableError):
         return _open(name, folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{folder}.lock"):
-            with suppress(OSError, ValueError):
+            with suppress(_UnusableError):
                 return _open(name, folder)  # another process has built it meanwhile
             _build(folder, build)
             return _open(name, folder)
-    except OSError as error:
+    except (OSError, _UnusableError) as error:
         raise PseudoshotError(
             f"the cache at {folder} cannot be written ({error}): make room or permit it, "
             "or set PSEUDOSHOT_CACHE to another folder"
         ) from error
 
 
+class _UnusableError(Exception):
+    """A set that is not there, or damaged: it is built again."""
+
+
 def _open(name: str, folder: Path) -> ImageSet:
-    description = json.loads((folder / DESCRIPTION).read_text("utf-8"))
+    try:
+        description = json.loads((folder / DESCRIPTION).read_text("utf-8"))
+        image_set = _described(name, folder, description)
+        if image_set.labels is not None:
+            _check_labels(image_set.labels, len(image_set.classes))
+        return image_set
+    except Exception as error:  # content of any kind leads to errors of any kind
+        raise _UnusableError(str(error)) from error
+
+
+def _described(name: str, folder: Path, description: dict[str, Any]) -> ImageSet:
     shape = tuple(description["shape"])
+    images = folder / IMAGES
+    if images.stat().st_size != math.prod(shape):
+        raise ValueError(f"{images} has not the size it should have")
     return ImageSet(
         name,
-        np.memmap(folder / IMAGES, dtype=np.uint8, mode="r", shape=shape),
+        np.memmap(images, dtype=np.uint8, mode="r", shape=shape),
         labels=np.load(folder / LABELS) if description["labelled"] else None,
         classes=tuple(description["classes"]),
         skipped=tuple(description["skipped"]),
         files=tuple(description["files"]),
     )
+
+
+def _check_labels(labels: npt.NDArray[np.int64], classes: int) -> None:
+    if labels.dtype != np.int64 or labels.min() < 0 or labels.max() >= classes:
+        raise ValueError("labels that are no classes")
 
 
 def _build(folder: Path, build: Callable[[Rows], Contents]) -> None:

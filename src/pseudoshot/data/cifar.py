@@ -22,6 +22,7 @@ FOLDER = "cifar-100-python"
 FILES = ("meta", "train", "test")
 SIDE = 32
 IMAGES_A_CLASS = 600
+MOST_BYTES = 1 << 30  # of a file in the archive; the largest has 150 million
 
 
 class Cifar(Source):
@@ -61,9 +62,12 @@ def read_classes(place: Path, classes: tuple[str, ...]) -> Iterator[npt.NDArray[
         numbers = [names.index(name) for name in classes]
         labels = np.concatenate([np.asarray(part["fine_labels"]) for part in parts])
         pixels = np.concatenate([part["data"] for part in parts]).reshape(-1, 3, SIDE, SIDE)
-    except (KeyError, TypeError, ValueError) as error:
+        if labels.shape != pixels.shape[:1] or labels.dtype.kind not in "iu":
+            raise ValueError(f"{len(pixels)} images and labels of shape {labels.shape}")
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise PseudoshotError(
-            f"{place} does not hold CIFAR-100, Python version ({error}): get {Cifar.how_to_get}"
+            f"{place} does not hold CIFAR-100, Python version ({safe_pickle.brief(error)}): "
+            f"get {Cifar.how_to_get}"
         ) from error
     for number in numbers:
         yield pixels[labels == number].transpose(0, 2, 3, 1)
@@ -73,9 +77,12 @@ def _read(place: Path, name: str) -> dict[str, Any]:
     try:
         with _open(place, name) as file:
             return safe_pickle.load(file, place / name, "a CIFAR file")
-    except (OSError, EOFError, KeyError, tarfile.TarError) as error:
+    except PseudoshotError:
+        raise
+    except Exception as error:  # of the archive, or of any kind of compression it claims to have
         raise PseudoshotError(
-            f"{place}: '{name}' in it cannot be read ({error}): get {Cifar.how_to_get} again"
+            f"{place}: '{name}' in it cannot be read ({safe_pickle.brief(error)}): "
+            f"get {Cifar.how_to_get} again"
         ) from error
 
 
@@ -87,7 +94,8 @@ def _open(place: Path, name: str) -> Iterator[IO[bytes]]:
             yield file
         return
     with tarfile.open(place) as archive:
-        member = archive.extractfile(f"{FOLDER}/{name}")
-        if member is None:
-            raise KeyError(name)
+        info = archive.getmember(f"{FOLDER}/{name}")
+        member = archive.extractfile(info) if info.isfile() else None  # follow no links
+        if member is None or info.size > MOST_BYTES:
+            raise ValueError(f"no file of at most {MOST_BYTES:,} bytes")
         yield member

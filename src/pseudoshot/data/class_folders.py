@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from pseudoshot.data.encoded import Encoded, Form, load_encoded
+from pseudoshot.data.encoded import Encoded, Form, Listing, load_encoded
 from pseudoshot.data.folder import count_images_below, images_below
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.data.source import Source, SplitCount, class_list
@@ -37,11 +37,11 @@ class ClassFolderSource(Source):
         counts = {name: count_images_below(folder) for name, folder in folders.items()}
         return {name: count for name, count in counts.items() if count}
 
-    def class_images(self, place: Path, split: str) -> dict[str, list[Encoded]]:
+    def class_images(self, place: Path, split: str) -> dict[str, Listing]:
         """The image files of each class of the split, of those that have any."""
         folders = self.class_folders(place, split)
-        found = {name: _labelled(folder, place, name) for name, folder in folders.items()}
-        return {name: images for name, images in found.items() if images}
+        found = {name: Listing(_labelled(path, place, name)) for name, path in folders.items()}
+        return {name: images for name, images in found.items() if len(images)}
 
     def class_folders(self, place: Path, split: str) -> dict[str, Path]:
         parents = [place / layout.format(split=split) for layout in self.layouts]
@@ -56,12 +56,10 @@ class ClassFolderSource(Source):
         found = self.class_images(place, split)
         if len(found) < len(classes):
             raise self._incomplete(place, split, found)
-        images = [image for name in classes for image in found[name]]
+        images = Listing(image for name in classes for image in found[name])
         return load_encoded(f"{self.name}:{split}", place, images, Form(size, ZOOM), classes)
 
-    def _incomplete(
-        self, place: Path, split: str, found: dict[str, list[Encoded]]
-    ) -> PseudoshotError:
+    def _incomplete(self, place: Path, split: str, found: dict[str, Listing]) -> PseudoshotError:
         classes = class_list(self.name, split)
         absent = [name for name in classes if name not in found]
         counts = {other: self.count(place, other) for other in self.splits}
@@ -73,9 +71,7 @@ class ClassFolderSource(Source):
         )
 
 
-def _labelled(folder: Path, place: Path, label: str) -> list[Encoded]:
+def _labelled(folder: Path, place: Path, label: str) -> Iterator[Encoded]:
     """The images of a class, named relative to the whole set."""
-    prefix = folder.relative_to(place).as_posix()
-    return [
-        replace(image, name=f"{prefix}/{image.name}", label=label) for image in images_below(folder)
-    ]
+    part = folder.relative_to(place).as_posix()
+    return (image._replace(label=label) for image in images_below(place, part))

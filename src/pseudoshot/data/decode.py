@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import threading
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from pseudoshot.errors import PseudoshotError
 
@@ -19,6 +21,22 @@ FORMATS = (
 )
 # Images too, though not to be read here: they are listed among the skipped, not passed over.
 UNREADABLE = frozenset({".heic", ".heif", ".dng", ".cr2", ".nef", ".arw", ".psd", ".svg", ".jxl"})
+
+# A file of a few bytes may declare any number of pixels, and decoding would make room for all.
+MOST_PIXELS = 1 << 27
+LARGE = 1 << 24  # pixels, above which images are decoded one at a time: memory stays bounded
+_one_large_image = threading.Lock()
+
+_Turn = Image.Transpose
+_UPRIGHT = {  # by EXIF orientation, how to turn an image so that it stands as it was taken
+    2: _Turn.FLIP_LEFT_RIGHT,
+    3: _Turn.ROTATE_180,
+    4: _Turn.FLIP_TOP_BOTTOM,
+    5: _Turn.TRANSPOSE,
+    6: _Turn.ROTATE_270,
+    7: _Turn.TRANSVERSE,
+    8: _Turn.ROTATE_90,
+}
 
 
 @functools.cache
@@ -45,12 +63,41 @@ def decode(file: Path | IO[bytes], size: int, zoom: float = 1.0) -> npt.NDArray[
     try:
         with Image.open(file, formats=formats()) as image:
             short_side = round(size * zoom)
-            image.draft(None, (2 * short_side, 2 * short_side))
-            ImageOps.exif_transpose(image, in_place=True)
-            square = _central_square(_to_8_bits(image), size, size / short_side)
-            return np.asarray(square.convert("RGB"))
+            with _turn_of(image):
+                image.draft(None, (2 * short_side, 2 * short_side))
+                _refuse_bomb(image)
+                upright = _to_8_bits(_upright(image))
+                square = _central_square(upright, size, size / short_side)
+                return np.asarray(square.convert("RGB"))
     except Exception as error:  # a damaged file makes a decoder raise nearly anything
         raise PseudoshotError(_reason(error)) from error
+
+
+def _turn_of(image: Image.Image) -> AbstractContextManager[object]:
+    """Large images wait for each other."""
+    return _one_large_image if image.width * image.height > LARGE else nullcontext()
+
+
+def _refuse_bomb(image: Image.Image) -> None:
+    """By its header alone, before there is a pixel."""
+    if image.width * image.height > MOST_PIXELS:
+        raise PseudoshotError(
+            f"{image.width} x {image.height} pixels, above the limit of {MOST_PIXELS:,}"
+        )
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    image.load()  # PNG has its EXIF behind the pixels
+    turn = _UPRIGHT.get(_orientation(image))
+    return image if turn is None else image.transpose(turn)
+
+
+def _orientation(image: Image.Image) -> int:
+    """What EXIF says, 1 where it is damaged: the pixels are none the worse for it."""
+    try:
+        return int(image.getexif().get(ExifTags.Base.Orientation, 1))
+    except Exception:  # whatever a broken directory leads to
+        return 1
 
 
 def resize_all(images: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
@@ -99,4 +146,4 @@ def _reason(error: Exception) -> str:
     if isinstance(error, UnidentifiedImageError):
         return "not an image"
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return text or type(error).__name__
+    return " ".join(text.split()) or type(error).__name__

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pseudoshot.data import cache
 from pseudoshot.data.decode import resize_all
 from pseudoshot.data.image_set import ImageSet
+from pseudoshot.errors import PseudoshotError
 
 
 def load_decoded(
@@ -25,12 +26,22 @@ def load_decoded(
     def build(rows: cache.Rows) -> cache.Contents:
         counts = []
         for images in read():
+            _check(name, images)
             rows.append(resize_all(images, size))
             counts.append(len(images))
         return cache.Contents(np.repeat(np.arange(len(classes)), counts), classes)
 
     recipe = {"files": [_stamp(file) for file in files], "classes": classes, "size": size}
     return cache.fetch(name, recipe, build)
+
+
+def _check(name: str, images: npt.NDArray[np.uint8]) -> None:
+    square = images.ndim == 4 and images.shape[1] == images.shape[2] and images.shape[3] == 3
+    if images.dtype != np.uint8 or not square or not images.size:
+        raise PseudoshotError(
+            f"the files of '{name}' hold {images.dtype} of shape {images.shape} for a class, not "
+            f"bytes of square colour images: get them again"
+        )
 
 
 def _stamp(file: Path) -> tuple[str, int, int]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +25,53 @@ from pseudoshot.errors import PseudoshotError
 SAVE_EVERY = 1000  # images, after which an interrupted build would go on from there
 
 
-@dataclass(frozen=True)
-class Encoded:
+Opener = Callable[[str], Path | IO[bytes]]  # from an image's name to its bytes; many share one
+
+
+class Encoded(NamedTuple):
     """One encoded image: its name, what changes when its bytes do, and the way to its bytes."""
 
     name: str
     stamp: tuple[int, int]
-    open: Callable[[], Path | IO[bytes]]
+    open: Opener
     label: str = ""
+
+
+class Listing:
+    """Encoded images in columns: of a million of them, little more is held than their names.
+
+    >>> listing = Listing([Encoded("cat/1.png", (120, 0), Path, "cat")])
+    >>> len(listing), listing[0].name
+    (1, 'cat/1.png')
+    """
+
+    def __init__(self, images: Iterable[Encoded] = ()) -> None:
+        self._names: list[str] = []
+        self._stamps = array("q")
+        self._openers: list[Opener] = []
+        self._labels: list[str] = []
+        self._known: dict[str, str] = {}  # one text for all images of a label
+        for name, stamp, opener, label in images:
+            self._names.append(name)
+            self._stamps.extend(stamp)
+            self._openers.append(opener)
+            self._labels.append(self._known.setdefault(label, label))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, position: int) -> Encoded:
+        first, second = self._stamps[2 * position : 2 * position + 2]
+        opener, label = self._openers[position], self._labels[position]
+        return Encoded(self._names[position], (first, second), opener, label)
+
+    def __iter__(self) -> Iterator[Encoded]:
+        return (self[position] for position in range(len(self)))
+
+    @property
+    def labels(self) -> list[str]:
+        """The different labels in alphabetical order; '' is that of images without one."""
+        return sorted(self._known)
 
 
 @dataclass(frozen=True)
@@ -46,7 +86,7 @@ class Form:
 def load_encoded(
     name: str,
     origin: Path,
-    images: Sequence[Encoded],
+    images: Listing,
     form: Form,
     classes: tuple[str, ...] | None,
 ) -> ImageSet:
@@ -55,60 +95,63 @@ def load_encoded(
     Those that cannot be read are left out, reported in one line and listed in `skipped`; a class
     without a readable image is no class.
     """
-    recipe = {
-        "origin": str(origin.resolve()),
-        "images": [(image.name, image.label, *image.stamp) for image in images],
-        "form": [form.size, form.zoom, form.invert],
-        "classes": classes,
-    }
+    recipe = recipe_of(origin, images, form, classes)
 
     def build(rows: cache.Rows) -> cache.Contents:
-        read, skipped = _decode_into(rows, name, images, form)
-        if not read:
+        unread = _decode_into(rows, name, images, form)
+        skipped = tuple(f"{images[position].name}: {why}" for position, why in unread.items())
+        if len(unread) == len(images):
             raise PseudoshotError(
                 f"none of the {len(images)} images of '{name}' could be read, "
                 f"the first of them for this reason: {skipped[0]}"
             )
-        files = tuple(image.name for image in read)
+        read = [position for position in range(len(images)) if position not in unread]
+        files = tuple(images[position].name for position in read)
         if classes is None:
             return cache.Contents(files=files, skipped=skipped)
-        seen = {image.label for image in read}
+        seen = {images[position].label for position in read}
         kept = tuple(label for label in classes if label in seen)
         index = {label: number for number, label in enumerate(kept)}
-        labels = np.array([index[image.label] for image in read], dtype=np.int64)
+        labels = np.fromiter((index[images[row].label] for row in read), np.int64, len(read))
         return cache.Contents(labels, kept, files, skipped)
 
     image_set = cache.fetch(name, recipe, build)
     if image_set.skipped:
-        read = set(image_set.files)
-        unread = [image.name for image in images if image.name not in read]
-        _report(unread, len(images), cache.folder_of(name, recipe) / cache.DESCRIPTION)
+        _report(image_set, images, cache.folder_of(name, recipe) / cache.DESCRIPTION)
     return image_set
 
 
-def _decode_into(
-    rows: cache.Rows, name: str, images: Sequence[Encoded], form: Form
-) -> tuple[list[Encoded], tuple[str, ...]]:
-    """Append what can be read to `rows`; return that, and the rest with reasons."""
+def recipe_of(
+    origin: Path, images: Listing, form: Form, classes: tuple[str, ...] | None
+) -> dict[str, object]:
+    """All that decides what is stored."""
+    return {
+        "origin": str(origin.resolve()),
+        "images": cache.Rowwise(lambda: ((i.name, i.label, *i.stamp) for i in images)),
+        "form": [form.size, form.zoom, form.invert],
+        "classes": classes,
+    }
+
+
+def _decode_into(rows: cache.Rows, name: str, images: Listing, form: Form) -> dict[int, str]:
+    """Append what can be read to `rows`; return the positions of the rest, with reasons."""
     done = rows.done or {"decoded": 0, "unread": []}
-    first, unread = done["decoded"], [tuple(pair) for pair in done["unread"]]
+    first, unread = done["decoded"], dict(done["unread"])
     with warnings.catch_warnings(), progress_bar() as bar:
         warnings.simplefilter("ignore")  # of large or untidy files, which are read all the same
         task = bar.add_task(
             f"reading {escape(_printable(name))}", total=len(images), completed=first
         )
-        outcomes = _in_parallel(itertools.islice(images, first, None), form)
+        outcomes = _in_parallel((images[i] for i in range(first, len(images))), form)
         for position, outcome in enumerate(outcomes, start=first):
             if isinstance(outcome, str):
-                unread.append((position, outcome))
+                unread[position] = outcome
             else:
                 rows.append(outcome[None])
             bar.advance(task)
             if (position + 1) % SAVE_EVERY == 0:
-                rows.save({"decoded": position + 1, "unread": unread})
-    missing = {position for position, _ in unread}
-    read = [image for position, image in enumerate(images) if position not in missing]
-    return read, tuple(f"{images[position].name}: {reason}" for position, reason in unread)
+                rows.save({"decoded": position + 1, "unread": list(unread.items())})
+    return unread
 
 
 def _in_parallel(images: Iterator[Encoded], form: Form) -> Iterator[npt.NDArray[np.uint8] | str]:
@@ -129,16 +172,18 @@ def _in_parallel(images: Iterator[Encoded], form: Form) -> Iterator[npt.NDArray[
 
 def _decode(image: Encoded, form: Form) -> npt.NDArray[np.uint8] | str:
     try:
-        pixels = decode.decode(image.open(), form.size, form.zoom)
+        pixels = decode.decode(image.open(image.name), form.size, form.zoom)
     except PseudoshotError as reason:
         return str(reason)
     return 255 - pixels if form.invert else pixels
 
 
-def _report(unread: list[str], count: int, full_list: Path) -> None:
-    names = _printable(", ".join([*unread[:3], *(["…"] if len(unread) > 3 else [])]))
+def _report(image_set: ImageSet, images: Listing, full_list: Path) -> None:
+    read, count = set(image_set.files), len(image_set.skipped)
+    unread = itertools.islice((image.name for image in images if image.name not in read), 3)
+    names = _printable(", ".join([*unread, *(["…"] if count > 3 else [])]))
     console.print(
-        f"skipped {len(unread)} of {count} files that could not be read: {names} "
+        f"skipped {count} of {len(images)} files that could not be read: {names} "
         f"(full list in {full_list})",
         markup=False,
         soft_wrap=True,

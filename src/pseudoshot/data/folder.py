@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from pseudoshot.data.decode import extensions
-from pseudoshot.data.encoded import Encoded, Form, load_encoded
+from pseudoshot.data.encoded import Encoded, Form, Listing, load_encoded
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.errors import PseudoshotError
 
@@ -19,50 +19,80 @@ def load_folder(folder: Path, size: int) -> ImageSet:
     """Every image below `folder`; labelled if all of them lie in subfolders."""
     if not folder.is_dir():
         raise PseudoshotError(f"'{folder}' is a file: give the folder its images are in")
-    images = list(images_below(folder))
-    if not images:
+    images = Listing(images_below(folder))
+    if not len(images):
         raise PseudoshotError(
             f"no images below '{folder}': expected files such as .jpg or .png, in it or in "
             "one subfolder per class"
         )
-    labelled = all(image.label for image in images)
-    classes = tuple(sorted({image.label for image in images})) if labelled else None
+    classes = tuple(images.labels) if "" not in images.labels else None
     return load_encoded(str(folder), folder, images, Form(size), classes)
 
 
-def images_below(folder: Path) -> Iterator[Encoded]:
+def images_below(folder: Path, part: str = "") -> Iterator[Encoded]:
     """The image files below `folder` in a fixed order; hidden ones and loops of links are left out.
 
-    Names are relative to `folder`, and a label is the first part of a name that has several.
+    Names are relative to `folder`, and a label is the first part of a name that has several. With
+    `part`, only those below that subfolder.
     """
-    for name, entry in _images_below(folder, "", set()):
-        stat = entry.stat()
+    opener = partial(Path, folder)
+    for name in _names_below(folder, f"{part}/" if part else ""):
         label, slash, _ = name.partition("/")
-        stamp = (stat.st_size, stat.st_mtime_ns)
-        yield Encoded(name, stamp, partial(Path, entry.path), label if slash else "")
+        yield Encoded(name, _stamp(folder, name), opener, label if slash else "")
 
 
 def count_images_below(folder: Path) -> int:
-    return sum(1 for _ in _images_below(folder, "", set()))
+    return sum(1 for _ in _names_below(folder))
 
 
-def _images_below(
-    folder: str | Path, prefix: str, visited: set[tuple[int, int]]
-) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Names are joined as text: sets have a million files, and a Path for each is slow."""
+def _stamp(folder: Path, name: str) -> tuple[int, int]:
+    """Zeros for a file that is gone since it was listed: it will be among the skipped."""
     try:
-        stat = Path(folder).stat()
-        with os.scandir(folder) as entries:
-            in_order = sorted(entries, key=lambda entry: entry.name)
+        stat = os.stat(f"{folder}/{name}")  # noqa: PTH116 (a Path for each of a million is slow)
+    except OSError:
+        return 0, 0
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _names_below(folder: Path, prefix: str = "") -> Iterator[str]:
+    """Without recursion, however deep; names of folders, '' among them, do not leave here."""
+    visited: set[tuple[int, int]] = set()
+    waiting = [prefix]
+    while waiting:
+        name = waiting.pop()
+        if name and not name.endswith("/"):
+            yield name
+        else:
+            waiting.extend(_listed(folder, name, visited))
+
+
+def _listed(folder: Path, prefix: str, visited: set[tuple[int, int]]) -> list[str]:
+    """Images and folders directly in folder/prefix, the last first; folders end in a slash.
+
+    Only names are kept: a folder may have a million files.
+    """
+    where = folder / prefix
+    try:
+        stat = where.stat()
+        with os.scandir(where) as entries:
+            names = [f"{prefix}{entry.name}{end}" for entry in entries for end in _ending(entry)]
     except OSError as error:
-        raise PseudoshotError(f"'{folder}' cannot be listed: {error.strerror}") from error
+        raise PseudoshotError(f"'{where}' cannot be listed: {error.strerror}") from error
     if (stat.st_dev, stat.st_ino) in visited:
-        return
+        return []
     visited.add((stat.st_dev, stat.st_ino))
-    for entry in in_order:
-        if entry.name.startswith("."):
-            continue
+    names.sort(key=lambda name: name.removesuffix("/"), reverse=True)
+    return names
+
+
+def _ending(entry: os.DirEntry[str]) -> tuple[str, ...]:
+    """What to put behind an entry's name; nothing at all for an entry to pass over."""
+    if entry.name.startswith("."):
+        return ()
+    try:
         if entry.is_dir():
-            yield from _images_below(entry.path, f"{prefix}{entry.name}/", visited)
-        elif "." + entry.name.rpartition(".")[2].lower() in extensions() and entry.is_file():
-            yield prefix + entry.name, entry
+            return ("/",)
+        is_image = "." + entry.name.rpartition(".")[2].lower() in extensions()
+        return ("",) if is_image and entry.is_file() else ()
+    except OSError:  # a link to itself
+        return ()

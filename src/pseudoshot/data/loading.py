@@ -12,6 +12,8 @@ from pseudoshot.data.rotations import add_rotations
 from pseudoshot.data.source import Source, data_roots
 from pseudoshot.errors import PseudoshotError
 
+MOST_PIXELS_A_SIDE = 2048
+
 
 def load(
     data: str | Path,
@@ -30,8 +32,10 @@ def load(
     ImageSet('glyphs:test': 1452 images of 28x28x1, 121 classes)
     """
     data = str(data)
-    if size is not None and size < 1:
-        raise PseudoshotError(f"the image size must be at least 1 pixel, not {size}")
+    if size is not None and not 1 <= size <= MOST_PIXELS_A_SIDE:
+        raise PseudoshotError(
+            f"the image size must be at least 1 pixel and at most {MOST_PIXELS_A_SIDE}, not {size}"
+        )
     name, suffix = parse(data, SOURCES)
     source = SOURCES.get(name)
     if rotations and not (source and source.rotations):
@@ -76,7 +80,7 @@ def evaluation_set(data: str) -> str:
 def full_name(data: str) -> str:
     """`data` as it can be found from anywhere: a folder by its absolute path."""
     named = parse(data, SOURCES)[0] in SOURCES
-    return data if named or not Path(data).is_dir() else str(Path(data).resolve())
+    return str(Path(data).resolve()) if data and not named and _exists(Path(data)) else data
 
 
 def parse(data: str, names: Container[str]) -> tuple[str, str | None]:
@@ -102,13 +106,29 @@ def _load_named(source: Source, split: str, root: Path | None, size: int | None)
 
 
 def _existing(data: str) -> Path:
-    path = Path(data).expanduser()
-    if data and path.exists():
+    path = _expanded(data)
+    if data and _exists(path):
         return path
-    base, colon, _ = data.rpartition(":")
-    if colon and Path(base).expanduser().is_dir():
+    base = data.rpartition(":")[0]
+    if base and _exists(_expanded(base)):
         raise PseudoshotError(f"'{data}': a folder has no splits; give '{base}' itself")
     raise PseudoshotError(
         f"'{data}' is neither a folder nor a known set: "
         f"give a folder of images or one of {', '.join(SOURCES)}"
     )
+
+
+def _expanded(data: str) -> Path:
+    """~ stands for the home folder, where the user it names has one."""
+    try:
+        return Path(data).expanduser()
+    except RuntimeError:
+        return Path(data)
+
+
+def _exists(path: Path) -> bool:
+    """False also for what could never be a path: too long, or with a zero byte in it."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

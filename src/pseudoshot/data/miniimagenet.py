@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from pseudoshot.data import safe_pickle
 from pseudoshot.data.class_folders import ClassFolderSource
 from pseudoshot.data.decoded import load_decoded
-from pseudoshot.data.encoded import Encoded
+from pseudoshot.data.encoded import Encoded, Listing
 from pseudoshot.data.folder import images_below
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.data.source import SplitCount, class_list
@@ -48,7 +47,7 @@ class MiniImageNet(ClassFolderSource):
         flat = _flat_images(place, split)
         return super().image_counts(place, split) or {name: len(flat[name]) for name in flat}
 
-    def class_images(self, place: Path, split: str) -> dict[str, list[Encoded]]:
+    def class_images(self, place: Path, split: str) -> dict[str, Listing]:
         return super().class_images(place, split) or _flat_images(place, split)
 
     def load(self, place: Path, split: str, size: int) -> ImageSet:
@@ -69,17 +68,25 @@ def read_classes(path: Path, classes: tuple[str, ...]) -> Iterator[npt.NDArray[n
         raise PseudoshotError(f"{path} cannot be read: {error.strerror}") from error
     try:
         images = np.asarray(content["image_data"])
-        members = {safe_pickle.text(name): index for name, index in content["class_dict"].items()}
-        for name in classes:
-            yield images[np.asarray(members[name], dtype=np.int64)]
-    except (KeyError, AttributeError, TypeError, IndexError, ValueError) as error:
+        members = {safe_pickle.text(name): rows for name, rows in content["class_dict"].items()}
+        rows_of = [_rows(members[name], len(images)) for name in classes]
+    except (KeyError, AttributeError, TypeError, IndexError, ValueError, OverflowError) as error:
         raise PseudoshotError(
             f"{path} is not {KIND}: expected 'image_data' and a 'class_dict' with "
-            f"{len(classes)} classes ({type(error).__name__}: {error})"
+            f"{len(classes)} classes ({type(error).__name__}: {safe_pickle.brief(error)})"
         ) from error
+    for rows in rows_of:
+        yield images[rows]
 
 
-def _flat_images(place: Path, split: str) -> dict[str, list[Encoded]]:
+def _rows(given: object, count: int) -> npt.NDArray[np.int64]:
+    rows = np.asarray(given)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= count:
+        raise ValueError(f"a class whose images are not among the {count}")
+    return rows.astype(np.int64)
+
+
+def _flat_images(place: Path, split: str) -> dict[str, Listing]:
     """The images of a folder whose files are named by class and number: n0153282900000005.jpg."""
     folder = place / "images" if (place / "images").is_dir() else place
     wanted = set(class_list(MiniImageNet.name, split))
@@ -87,8 +94,8 @@ def _flat_images(place: Path, split: str) -> dict[str, list[Encoded]]:
     for image in images_below(folder):
         wnid = image.name[:WNID]
         if wnid in wanted and not image.label:
-            found[wnid].append(replace(image, label=wnid))
-    return dict(found)
+            found[wnid].append(image._replace(label=wnid))
+    return {wnid: Listing(images) for wnid, images in found.items()}
 
 
 def _pickle(place: Path, split: str) -> Path:

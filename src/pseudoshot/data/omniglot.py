@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pseudoshot.data.encoded import Encoded, Form, load_encoded
+from pseudoshot.data.encoded import Encoded, Form, Listing, load_encoded
 from pseudoshot.data.folder import images_below
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.data.source import Source, SplitCount, class_list
@@ -19,6 +17,7 @@ from pseudoshot.errors import PseudoshotError
 
 PARTS = ("images_background", "images_evaluation")  # the split draws on both
 DRAWERS = 20
+MOST_BYTES = 1 << 20  # of one drawing, which has a few hundred
 
 
 class Omniglot(Source):
@@ -52,7 +51,7 @@ class Omniglot(Source):
                 f"'{self.name}:{split}' has {len(classes)} characters, of which {len(absent)} are "
                 f"missing under {place}, the first of them {absent[0]}: get {self.how_to_get} again"
             )
-        images = [image for name in classes for image in by_class[name]]
+        images = Listing(image for name in classes for image in by_class[name])
         form = Form(size, invert=True)  # the originals are black on white
         return load_encoded(f"{self.name}:{split}", place, images, form, classes)
 
@@ -62,27 +61,30 @@ def _part(place: Path, part: str) -> Path:
 
 
 def _images(place: Path, part: str) -> Iterator[Encoded]:
-    """The drawings of a part, named and labelled alphabet/character, from its folder or archive."""
+    """The drawings of a part, labelled alphabet/character, from its folder or archive."""
     where = _part(place, part)
-    images = images_below(where) if where.is_dir() else _zipped(where)
-    for image in images:
-        label = image.name.rpartition("/")[0]
-        yield replace(image, name=f"{part}/{image.name}", label=label)
+    for image in images_below(place, part) if where.is_dir() else _zipped(where, part):
+        label = image.name.removeprefix(f"{part}/").rpartition("/")[0]
+        yield image._replace(label=label)
 
 
-def _zipped(path: Path) -> Iterator[Encoded]:
+def _zipped(path: Path, part: str) -> Iterator[Encoded]:
+    """What lies in the part's own folder within the archive; no name leads to a file outside."""
     try:
         archive = zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a damaged directory of an archive leads to errors of any kind
         raise PseudoshotError(f"{path} cannot be read ({error}): download it again") from error
-    for info in sorted(archive.infolist(), key=lambda info: info.filename):
-        if info.filename.endswith(".png"):
-            name = info.filename.partition("/")[2]
-            yield Encoded(name, (info.file_size, info.CRC), partial(_member, archive, info))
+    opener = partial(_member, archive)
+    for name, info in sorted(archive.NameToInfo.items()):
+        if name.startswith(f"{part}/") and name.endswith(".png"):
+            yield Encoded(name, (info.file_size, info.CRC), opener)
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> io.BytesIO:
+def _member(archive: zipfile.ZipFile, name: str) -> io.BytesIO:
+    size = archive.getinfo(name).file_size
+    if size > MOST_BYTES:  # no more than the declared size is ever unpacked
+        raise PseudoshotError(f"of {size:,} bytes, above the limit of {MOST_BYTES:,}: no drawing")
     try:
-        return io.BytesIO(archive.read(info))
-    except (OSError, zipfile.BadZipFile, zlib.error) as error:
+        return io.BytesIO(archive.read(name))
+    except Exception as error:  # of the archive or of any kind of compression it names
         raise PseudoshotError(f"damaged in {archive.filename}: {error}") from error

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 import pickle
-from typing import IO, Any
+from collections.abc import Callable
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pseudoshot.errors import PseudoshotError
+
+MOST_ROWS = 1 << 40
 
 
 class _RefusedError(Exception):
@@ -45,9 +48,11 @@ class _Array(np.ndarray[Any, np.dtype[Any]]):
     def __setstate__(self, state: Any) -> None:
         _version, shape, dtype, fortran, data = state
         plain = dtype.plain()
+        if not all(type(side) is int and 0 <= side <= MOST_ROWS for side in shape):
+            raise _RefusedError("an array of a shape that no array has")
         if not isinstance(data, bytes) or len(data) != math.prod(shape) * plain.itemsize:
-            raise _RefusedError(f"an array of shape {shape} with other content")
-        state = (1, shape, plain, bool(fortran), data)
+            raise _RefusedError(f"an array of shape {tuple(shape)} with other content")
+        state = (1, tuple(shape), plain, bool(fortran), data)
         super().__setstate__(state)
 
 
@@ -66,19 +71,54 @@ def _encode(characters: str, encoding: str) -> bytes:
     return characters.encode("latin1")
 
 
+class _Function:
+    """A stand-in that a file can call, and not change: what one file does is gone with it."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        self._call = call
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._call(*arguments)
+
+    def __setstate__(self, _state: object) -> None:
+        raise _RefusedError("a change of what reads it")
+
+
 _STAND_INS = {
     ("numpy", "ndarray"): "numpy.ndarray",  # only ever handed to _reconstruct, which needs it not
     ("numpy", "dtype"): _Dtype,
-    ("_codecs", "encode"): _encode,
+    ("_codecs", "encode"): _Function(_encode),
     **{
         (module, name): stand_in
         for module in ("numpy.core.multiarray", "numpy._core.multiarray")
-        for name, stand_in in (("_reconstruct", _reconstruct), ("scalar", _scalar))
+        for name, stand_in in (
+            ("_reconstruct", _Function(_reconstruct)),
+            ("scalar", _Function(_scalar)),
+        )
     },
 }
 
 
-class _Unpickler(pickle.Unpickler):
+# Opcodes that no file of numbers has: they make objects, ask others for them, or take memory that
+# the file has no content for.
+_NEVER = (
+    *(pickle.INST, pickle.OBJ, pickle.NEWOBJ, pickle.NEWOBJ_EX, pickle.PERSID, pickle.BINPERSID),
+    *(pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.BYTEARRAY8, pickle.NEXT_BUFFER),
+    *(pickle.READONLY_BUFFER, pickle.EMPTY_SET, pickle.ADDITEMS, pickle.FROZENSET),
+)
+
+
+class _Unpickler(pickle._Unpickler):
+    """The one written in Python: that in C makes room for as many memos as a file says it has."""
+
+    dispatch: ClassVar = {
+        opcode: step
+        for opcode, step in pickle._Unpickler.dispatch.items()
+        if bytes([opcode]) not in _NEVER
+    }
+
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _STAND_INS:
             raise _RefusedError(f"{module}.{name}")
@@ -94,15 +134,25 @@ def load(file: IO[bytes], path: object, kind: str) -> dict[str, Any]:
         content = _Unpickler(file, encoding="bytes").load()
     except _RefusedError as refused:
         raise PseudoshotError(
-            f"{path} contains {refused}, which {kind} never does: not loaded"
+            f"{path} contains {brief(refused)}, which {kind} never does: not loaded"
         ) from refused
     except Exception as error:  # a broken pickle raises whatever its broken opcode leads to
-        raise PseudoshotError(f"{path} is not {kind}, or a damaged one ({error})") from error
+        raise PseudoshotError(f"{path} is not {kind}, or a damaged one ({brief(error)})") from error
     if not isinstance(content, dict):
         raise PseudoshotError(f"{path} holds a {type(content).__name__}; {kind} holds a dictionary")
-    return {text(key): value for key, value in content.items()}
+    return {text(key): value for key, value in content.items() if isinstance(key, str | bytes)}
 
 
-def text(value: object) -> str:
+def text(value: str | bytes) -> str:
     """Text, which Python 2 pickled as bytes."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"text was expected, not a {type(value).__name__}")
+
+
+def brief(error: Exception) -> str:
+    """One line, however much of the file the error quotes."""
+    line = " ".join(str(error).split()) or type(error).__name__
+    return line if len(line) <= 100 else f"{line[:99]}…"

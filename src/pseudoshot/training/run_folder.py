@@ -8,6 +8,7 @@ only continued when asked for.
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +18,6 @@ from typing import Any
 
 import filelock
 import torch
-from pydantic import ValidationError
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
 from pseudoshot._version import __version__
@@ -27,9 +26,16 @@ from pseudoshot.errors import PseudoshotError
 from pseudoshot.files import remove_unfinished, replaced, write_text
 from pseudoshot.heads import Head
 from pseudoshot.methods import METHODS
+from pseudoshot.model import first_line
 from pseudoshot.training.checkpoint import load_state, save_state
-from pseudoshot.training.settings import RunSettings, check_same
+from pseudoshot.training.settings import RunSettings, check_same, saved_settings
 from pseudoshot.views import get_policy
+
+# Without these a checkpoint is not one.
+STATE = (
+    *("step", "seconds", "images", "method", "optimiser", "source", "generator"),
+    *("dropout_generator", "dropout_generators_on_gpus"),
+)
 
 
 def _circumstances(settings: RunSettings) -> dict[str, Any]:
@@ -128,7 +134,7 @@ class RunFolder:
     def check_circumstances(self, settings: RunSettings) -> None:
         """Before a run goes on: views must be as strong as they were, other versions are told."""
         now = json.loads(json.dumps(_circumstances(settings)))
-        then = json.loads(self.settings_path.read_text(encoding="utf-8"))
+        then = self._read_record()
         if now["strengths"] != then.get("strengths"):
             raise PseudoshotError(
                 f"cannot resume: the views '{settings.views}' of this version are not those of "
@@ -147,11 +153,20 @@ class RunFolder:
         if not self.started:
             raise PseudoshotError(f"'{self.path}' holds no run to resume: leave out --resume")
         try:
-            record = json.loads(self.settings_path.read_text(encoding="utf-8"))
-            return RunSettings.model_validate(record["settings"])
-        except (OSError, KeyError, TypeError, ValueError, ValidationError) as error:
-            reason = str(error).splitlines()[0]
+            return saved_settings(self._read_record()["settings"])
+        except (PseudoshotError, AttributeError, KeyError, TypeError, ValueError) as error:
+            reason = first_line(error)
             raise PseudoshotError(f"{self.settings_path} cannot be read: {reason}") from error
+
+    def _read_record(self) -> dict[str, Any]:
+        try:
+            record = json.loads(self.settings_path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            reason = first_line(error)
+            raise PseudoshotError(f"{self.settings_path} cannot be read: {reason}") from error
+        if not isinstance(record, dict) or not isinstance(record.get("versions", {}), dict):
+            raise PseudoshotError(f"{self.settings_path} is not what a training writes")
+        return record
 
     def save_checkpoint(self, state: dict[str, Any]) -> None:
         """Write a checkpoint; the one before it is kept in case this one is damaged later."""
@@ -169,7 +184,7 @@ class RunFolder:
             if not path.is_file():
                 continue
             try:
-                state = load_state(path)
+                state = _checked(load_state(path), path)
             except PseudoshotError as error:
                 damaged = damaged or error
                 continue
@@ -197,8 +212,8 @@ class RunFolder:
             )
         try:
             head.load_state_dict(load_file(self.head_path))
-        except (OSError, SafetensorError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
+        except Exception as error:  # a header of any content leads to errors of any kind
+            reason = first_line(error)
             raise PseudoshotError(f"{self.head_path} cannot be read: {reason}") from error
         return head.eval()
 
@@ -210,11 +225,11 @@ class RunFolder:
         if not self.log_path.is_file():
             return []
         records = []
-        for line in self.log_path.read_text(encoding="utf-8").splitlines():
-            try:
-                records.append(json.loads(line))
-            except ValueError:
+        for line in self.log_path.read_text(encoding="utf-8", errors="replace").splitlines():
+            record = _log_record(line)
+            if record is None:
                 break  # a last line cut short when the process was killed
+            records.append(record)
         return records
 
     def truncate_log(self, step: int) -> None:
@@ -222,3 +237,35 @@ class RunFolder:
         kept = [record for record in self.read_log() if record["step"] <= step]
         with replaced(self.log_path) as temporary:
             temporary.write_text("".join(json.dumps(record) + "\n" for record in kept))
+
+
+def _checked(state: object, path: Path) -> dict[str, Any]:
+    """A file may be whole and yet no checkpoint of a training."""
+    if isinstance(state, dict):
+        numbers = _is_number(state.get("step")) and _is_number(state.get("seconds"))
+        if numbers and all(name in state for name in STATE):
+            return state
+    raise PseudoshotError(f"the checkpoint {path} cannot be read: it holds no training's state")
+
+
+def _log_record(line: str) -> dict[str, Any] | None:
+    """None for a line that no training wrote."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or not _is_number(record.get("step")):
+        return None
+    numbers = (value for value in record.values() if isinstance(value, int | float))
+    placed = all(_is_number(record.get(name, 0.0)) for name in ("epoch", "seconds"))
+    return record if placed and all(map(_fits_a_float, numbers)) else None
+
+
+def _is_number(value: object) -> bool:
+    """Of steps and seconds: none that a training could not reach."""
+    return isinstance(value, int | float) and 0 <= value < 1e15
+
+
+def _fits_a_float(value: float) -> bool:
+    """What was logged came from 32 bits; a loss among it may have become infinite."""
+    return value != value or abs(value) in (0, math.inf) or 1e-60 < abs(value) < 1e39

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from pseudoshot.backbones import BACKBONES
 from pseudoshot.data import default_views
+from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.methods import METHODS, EpisodeSettings
 from pseudoshot.registry import look_up
 from pseudoshot.training.processes import Precision
-from pseudoshot.views import get_policy
+from pseudoshot.views import POLICIES
 
+T = TypeVar("T")
 OptimiserName = Literal["adam", "sgd"]
+
+# Beyond these a slip of the finger is likelier than a wish, and memory or time end first.
+MOST = 10**9  # of anything that is counted
+MOST_VIEWS = 1 << 15  # an episode, whose Gram matrix then takes 4 GB
+MOST_ENTRIES = 1 << 28  # tasks times views of a task
 
 
 @dataclass(frozen=True)
@@ -42,19 +50,20 @@ class RunSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     data: str
-    size: PositiveInt | None = None  # None: the set's own
+    size: int | None = Field(default=None, ge=1, le=MOST_PIXELS_A_SIDE)  # None: the set's own
     rotations: bool = False
     method: str = "baseline"
     episode: dict[str, Any] = Field(default_factory=dict)  # the method's settings, complete
     backbone: str = "conv4"
     views: str
     optimiser: OptimiserName
-    lr: PositiveFloat
-    epochs: PositiveInt
+    lr: PositiveFloat = Field(le=1e6)
+    epochs: PositiveInt = Field(le=MOST)
     seed: int = Field(default=0, ge=0, lt=2**63)
     precision: Precision = "32-true"
     sync_bn: bool = False  # batch statistics over all processes; nothing where there is one
-    episodes_per_epoch: PositiveInt | None = None  # None: as many as visit every image once
+    # None: as many as visit every image once
+    episodes_per_epoch: int | None = Field(default=None, ge=1, le=MOST)
     labels: float = Field(default=1.0, gt=0, le=1)  # part of each class; labelled methods only
     start_from: str | None = None  # a run whose weights are the first
 
@@ -64,7 +73,7 @@ class RunSettings(BaseModel):
 
 def resolve_settings(data: str, options: dict[str, Any], episode: dict[str, Any]) -> RunSettings:
     """The complete settings of a run from what the user gave; the recipe fills in the rest."""
-    recipe = look_up("backbone", options.get("backbone", "conv4"), RECIPES)
+    recipe = _look_up("backbone", options.get("backbone", "conv4"), RECIPES)
     filled = {
         "data": data,
         "views": default_views(data),
@@ -73,8 +82,7 @@ def resolve_settings(data: str, options: dict[str, Any], episode: dict[str, Any]
         "epochs": recipe.epochs,
         **options,
     }
-    get_policy(filled["views"])
-    method = look_up("method", filled.get("method", "baseline"), METHODS)
+    method = _look_up("method", filled.get("method", "baseline"), METHODS)
     of_recipe = {"images": recipe.images, "head_lr_scale": recipe.head_lr_scale}
     known = {name: of_recipe[name] for name in of_recipe if name in method.Settings.model_fields}
     return _validated(filled, {**known, **episode})
@@ -101,22 +109,72 @@ def check_same(saved: RunSettings, options: dict[str, Any], episode: dict[str, A
         )
 
 
+def saved_settings(fields: dict[str, Any]) -> RunSettings:
+    """The settings that a run's file holds, as complete and possible as when it began."""
+    options = {name: value for name, value in fields.items() if name != "episode"}
+    return _validated(options, dict(fields["episode"]))
+
+
+def _look_up(kind: str, name: object, choices: Mapping[str, T]) -> T:
+    """From options given in Python a name may be anything."""
+    if not isinstance(name, str):
+        raise PseudoshotError(
+            f"{kind}: a name was expected, not {_shown(name)}: choose one of {', '.join(choices)}"
+        )
+    return look_up(kind, name if name in choices else _shown(repr(name))[1:-1], choices)
+
+
 def _validated(options: dict[str, Any], episode: dict[str, Any]) -> RunSettings:
     method = options.get("method", "baseline")
-    method_settings = look_up("method", method, METHODS).Settings
+    method_settings = _look_up("method", method, METHODS).Settings
+    _look_up("backbone", options.get("backbone", "conv4"), BACKBONES)
+    _look_up("views", options.get("views"), POLICIES)
     try:
         complete = method_settings(**episode)
-        return RunSettings(episode=complete.model_dump(), **options)
+        settings = RunSettings(**{**options, "episode": complete.model_dump()})
     except ValidationError as error:
         raise PseudoshotError(_explain(error, method, method_settings)) from error
+    _refuse_impossible(complete)
+    return settings
+
+
+def _refuse_impossible(episode: EpisodeSettings) -> None:
+    """Numbers that are well-formed, but that no machine could train with."""
+    for name, value in episode.model_dump().items():
+        if isinstance(value, int | float) and not abs(value) <= MOST:
+            raise PseudoshotError(
+                f"--{name.replace('_', '-')} {_shown(value)}: must be at most {MOST:,}"
+            )
+    views = episode.images * episode.views
+    if views > MOST_VIEWS:
+        raise PseudoshotError(
+            f"an episode of {episode.images} images with {episode.views} views each has {views:,} "
+            f"views, above the limit of {MOST_VIEWS:,}: lower --images, --shot or --query"
+        )
+    tasks = 1 if episode.tasks == "exhaustive" else episode.tasks
+    entries = tasks * (episode.way or episode.images) * episode.views
+    if entries > MOST_ENTRIES:
+        raise PseudoshotError(
+            f"{tasks} tasks of {entries // tasks:,} views are above the limit of "
+            f"{MOST_ENTRIES:,} in all: lower --tasks"
+        )
 
 
 def _explain(error: ValidationError, method: str, settings: type[EpisodeSettings]) -> str:
     first = error.errors()[0]
     if not first["loc"]:  # two settings that do not go together
         return first["msg"].removeprefix("Value error, ")
-    name = str(first["loc"][0])
+    name = _shown(first["loc"][0])
     if first["type"] == "extra_forbidden":
         valid = ", ".join(settings.model_fields).replace("_", "-")
         return f"method '{method}' has no setting '{name.replace('_', '-')}': it has {valid}"
-    return f"--{name.replace('_', '-')} {first['input']}: {first['msg'].lower()}"
+    return f"--{name.replace('_', '-')} {_shown(first['input'])}: {first['msg'].lower()}"
+
+
+def _shown(value: object) -> str:
+    """A value in an error's one line, however long it is."""
+    try:
+        line = " ".join(str(value).split())
+    except ValueError:  # of a number with thousands of digits
+        return "(a very long number)"
+    return line if len(line) <= 60 else f"{line[:59]}…"
