@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from pseudoshot.backbones import Backbone, build_backbone
+from pseudoshot.backbones import BACKBONES, Backbone, build_backbone
 from pseudoshot.console import progress_bar
 from pseudoshot.data import ImageSet
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
@@ -41,6 +41,8 @@ class ModelCard(BaseModel):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
+        if self.backbone not in BACKBONES:
+            raise ValueError(f"there is no backbone {self.backbone[:40]!r}")
         if self.channels not in (1, 3):
             raise ValueError(f"images have 1 or 3 channels, not {self.channels}")
         if not len(self.mean) == len(self.std) == self.channels:

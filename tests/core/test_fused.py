@@ -89,6 +89,11 @@ def test_what_is_not_a_number_stays_so():
 
 
 @needs_compiler
+def test_the_process_keeps_its_smallest_numbers():
+    assert torch.tensor(1e-310, dtype=torch.float64) / 2 > 0
+
+
+@needs_compiler
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_the_number_of_threads_does_not_change_a_bit(threads):
     before = torch.get_num_threads()

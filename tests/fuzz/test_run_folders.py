@@ -223,8 +223,8 @@ def test_damaged_runs_by_the_thousand(
     resume: Callable[[str, bytes], bool],
     measure: Callable[[str, bytes], bool],
 ) -> None:
-    damage_resumed(unfinished, resume, times=500, seed=1)
-    damage_measured(finished, measure, times=250, seed=1)
+    damage_resumed(unfinished, resume, times=150, seed=1)
+    damage_measured(finished, measure, times=60, seed=1)
 
 
 def test_both_checkpoints_replaced_by_other_states(

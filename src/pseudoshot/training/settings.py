@@ -98,7 +98,7 @@ def check_same(saved: RunSettings, options: dict[str, Any], episode: dict[str, A
         for settings in (saved, asked)
     )
     changed = [
-        f"{name} (the run has {before.get(name)!r}, you gave {value!r})"
+        f"{name} (the run has {_quoted(before.get(name))}, you gave {_quoted(value)})"
         for name, value in after.items()
         if before.get(name) != value
     ]
@@ -171,10 +171,15 @@ def _explain(error: ValidationError, method: str, settings: type[EpisodeSettings
     return f"--{name.replace('_', '-')} {_shown(first['input'])}: {first['msg'].lower()}"
 
 
-def _shown(value: object) -> str:
+def _quoted(value: object) -> str:
+    """Long enough for the path of a folder."""
+    return _shown(repr(value), 300)
+
+
+def _shown(value: object, most: int = 60) -> str:
     """A value in an error's one line, however long it is."""
     try:
         line = " ".join(str(value).split())
     except ValueError:  # of a number with thousands of digits
         return "(a very long number)"
-    return line if len(line) <= 60 else f"{line[:59]}…"
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -114,6 +114,14 @@ class Trainer:
                 f"cannot resume: the images of '{self.images.name}' are not those the run began "
                 f"with; restore them, or start anew with another --out"
             )
+        try:
+            self._restore(state)
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise PseudoshotError(
+                f"cannot resume: the checkpoint is not of this run ({str(error).splitlines()[0]})"
+            ) from error
+
+    def _restore(self, state: dict[str, Any]) -> None:
         self.step, self.seconds = state["step"], state["seconds"]
         self.method.load_state_dict(state["method"])
         self.optimiser.load_state_dict(state["optimiser"])
