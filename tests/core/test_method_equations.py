@@ -229,7 +229,8 @@ def test_metaoptnet_equals_ridge_regression_in_the_primal(shape):
         Y = torch.zeros(len(X), len(support), dtype=torch.float64)
         for i in range(len(X)):
             Y[i, i // K] = 1
-        W = torch.linalg.inv(X.T @ X + 0.3 * scale * torch.eye(DIM)) @ X.T @ Y
+        identity = torch.eye(DIM, dtype=torch.float64)
+        W = torch.linalg.inv(X.T @ X + 0.3 * scale * identity) @ X.T @ Y
         for label, rows in enumerate(query):
             terms += [cross_entropy(list(method.scale * (z[row] @ W)), label) for row in rows]
     assert_equal(method.objective(z, tasks, generator()), torch.stack(terms).mean(), z, method)
