@@ -18,7 +18,7 @@ from pseudoshot.model import Embedder, load
 from pseudoshot.registry import look_up
 from pseudoshot.report import Novel, write_report
 from pseudoshot.training.loop import run_training
-from pseudoshot.training.processes import Team, build_fabric
+from pseudoshot.training.processes import Team, build_fabric, check_shares
 from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.training.settings import RunSettings, resolve_settings
 from pseudoshot.views import get_policy
@@ -62,6 +62,7 @@ def train(
             settings = resolve_settings(data, run_options, episode)
             if leads:
                 folder.check_new()
+        check_shares(settings.method_settings().images, devices * nodes)
         images = load_data(
             settings.data,
             split="train",

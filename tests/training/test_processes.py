@@ -84,6 +84,7 @@ def test_an_episode_that_cannot_be_shared_is_refused(data, tmp_path):
     )
     assert result.returncode == 1
     assert "multiple of 2" in " ".join(result.stderr.split())
+    assert not (tmp_path / "run").exists(), "refused before anything was written"
 
 
 @pytest.mark.parametrize("number", [{"devices": 0}, {"nodes": -1}])

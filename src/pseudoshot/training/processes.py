@@ -26,6 +26,15 @@ def build_fabric(devices: int, nodes: int, precision: Precision = "32-true") -> 
     return Fabric(devices=devices, num_nodes=nodes, strategy=strategy, precision=precision)
 
 
+def check_shares(images: int, processes: int) -> None:
+    """Refuse an episode that cannot be cut into equal parts."""
+    if images % processes:
+        raise PseudoshotError(
+            f"an episode of {images} images cannot be shared by {processes} processes: "
+            f"choose --images as a multiple of {processes}"
+        )
+
+
 def leading() -> bool:
     """Whether this process is the first of its training, or the only one."""
     return getattr(rank_zero_only, "rank", 0) == 0
@@ -45,11 +54,6 @@ class Team:
 
     def part(self, rows: Tensor) -> Tensor:
         """This process's share of an episode's classes (C, V)."""
-        if len(rows) % self.size:
-            raise PseudoshotError(
-                f"an episode of {len(rows)} images cannot be shared by {self.size} processes: "
-                f"choose --images as a multiple of {self.size}"
-            )
         return rows.chunk(self.size)[self.rank]
 
     def join(self, embeddings: Tensor) -> Tensor:
