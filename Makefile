@@ -9,10 +9,10 @@ demo: $(VENV)/ready  ## train on built-in letters, score on new alphabets, write
 	$(BIN)/pseudoshot demo --out runs/demo
 
 test: $(VENV)/ready check  ## what CI runs: style, types, and every test but the slow ones
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test-all: $(VENV)/ready check  ## the slow tests too
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m ""
 
 check: $(VENV)/ready
 	$(BIN)/ruff check .

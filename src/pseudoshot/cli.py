@@ -126,7 +126,7 @@ def train(
     """
     from pseudoshot.data import evaluation_set
     from pseudoshot.runs import train as run
-    from pseudoshot.training.processes import leading
+    from pseudoshot.training.processes import leads
 
     further = {name.replace("-", "_"): value for name, value in settings.items()}
     run(
@@ -139,7 +139,7 @@ def train(
         **asdict(options),
         **further,
     )
-    if leading():
+    if leads(devices, nodes):
         print(f"trained: {out}")
         print(f"next: pseudoshot evaluate {shlex.quote(str(out))} {evaluation_set(data)}")
 

@@ -18,7 +18,7 @@ from pseudoshot.model import Embedder, load
 from pseudoshot.registry import look_up
 from pseudoshot.report import Novel, write_report
 from pseudoshot.training.loop import run_training
-from pseudoshot.training.processes import Team, build_fabric, check_shares
+from pseudoshot.training.processes import Team, build_fabric, check_shares, leads
 from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.training.settings import RunSettings, resolve_settings
 from pseudoshot.views import get_policy
@@ -52,15 +52,15 @@ def train(
     episode = {name: value for name, value in given.items() if name not in run_names}
     data = full_name(str(data))
     folder = RunFolder(Path(out))
-    leads = build_fabric(devices, nodes).global_rank == 0
-    with folder.held() if leads else nullcontext():
+    writes = leads(devices, nodes)
+    with folder.held() if writes else nullcontext():
         if resume:
             settings = folder.read_settings()
-            if leads:
+            if writes:
                 folder.check_resumable(settings, {"data": data, **run_options}, episode)
         else:
             settings = resolve_settings(data, run_options, episode)
-            if leads:
+            if writes:
                 folder.check_new()
         check_shares(settings.method_settings().images, devices * nodes)
         images = load_data(
@@ -75,7 +75,7 @@ def train(
         fabric = build_fabric(devices, nodes, settings.precision)
         fabric.launch()  # the other processes, after all that may be refused
         embedder = run_training(settings, images, folder, Team(fabric))
-        if leads:
+        if writes:
             write_report(folder, images)
         return embedder
 

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib
 import numpy as np
 import numpy.typing as npt
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from pseudoshot.report.markup import Section, figure, image, section
 from pseudoshot.report.pictures import data_uri
@@ -88,6 +85,10 @@ def _plot(curve: Curve, records: Sequence[dict[str, Any]]) -> str:
 
 
 def _draw(curve: Curve, points: npt.NDArray[np.float64]) -> bytes:
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
     plot = Figure(figsize=(5.2, 2.7), layout="constrained")
     axes = plot.subplots()
     epochs, values = points[:, 0], points[:, 1]

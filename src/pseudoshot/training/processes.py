@@ -3,27 +3,45 @@ spans them all."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import atexit
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import torch.distributed as dist
-from lightning_fabric import Fabric
-from lightning_fabric.utilities.rank_zero import rank_zero_only
 from torch import Tensor, nn
 
 from pseudoshot.errors import PseudoshotError
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric  # takes seconds to import, and only training needs it
 
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 
 
 def build_fabric(devices: int, nodes: int, precision: Precision = "32-true") -> Fabric:
     """One process a device; also as torchrun or SLURM started them."""
+    from lightning_fabric import Fabric
+
+    strategy = "auto"
+    if devices * nodes > 1:
+        strategy = "ddp"
+        atexit.register(_leave)
+    return Fabric(devices=devices, num_nodes=nodes, strategy=strategy, precision=precision)
+
+
+def leads(devices: int, nodes: int) -> bool:
+    """Whether this process is the first of its training, or the only one."""
     if min(devices, nodes) < 1:
         raise PseudoshotError(
             f"--devices {devices} and --nodes {nodes} must be at least 1: a process trains on each"
         )
-    strategy = "ddp" if devices * nodes > 1 else "auto"
-    return Fabric(devices=devices, num_nodes=nodes, strategy=strategy, precision=precision)
+    return devices * nodes == 1 or build_fabric(devices, nodes).global_rank == 0
+
+
+def _leave() -> None:
+    """Join the threads of the process group: gloo's abort the interpreter if they outlive it."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def check_shares(images: int, processes: int) -> None:
@@ -33,11 +51,6 @@ def check_shares(images: int, processes: int) -> None:
             f"an episode of {images} images cannot be shared by {processes} processes: "
             f"choose --images as a multiple of {processes}"
         )
-
-
-def leading() -> bool:
-    """Whether this process is the first of its training, or the only one."""
-    return getattr(rank_zero_only, "rank", 0) == 0
 
 
 class Team:
