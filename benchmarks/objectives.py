@@ -1,22 +1,23 @@
 """The objectives of HMS and TSP-Head, this project against materialising every task.
 
-    python benchmarks/objectives.py [--rounds 5] [--threads 2]
+    python benchmarks/objectives.py [--rounds 7] [--threads 2]
 
 At ResNet-12's size: 32 images x 6 views, 5-way tasks, 256 of them, d = 640, from embeddings to
 their gradient. The plain way is batched too: it gathers the embeddings of every task, projects them
 again in each (TSP-Head), and holds every mix (tasks, queries, neighbours, d) (HMS), as the paper's
-released code does. Both sides have the same weights and draws, and must give the same loss. They
-take turns; peak memory is that of a process of its own (Linux only).
+released code does. Both sides have the same weights and draws, and must give the same loss. Each
+is a process of its own, for the memory that one leaves behind slows the other; they take turns, and
+the one that waits sleeps. Peak memory is what a side adds to its process (Linux only).
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
@@ -102,18 +103,18 @@ def step(objective: Objective, method: Method, embeddings: Tensor, tasks: Tasks)
     return loss.item()
 
 
-def peak_megabytes(name: str, side: str) -> float:
-    """What one side adds to a process of its own."""
-    command = [sys.executable, __file__, "--measure", name, side]
-    return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-
-
-def measure(name: str, side: str) -> None:
+def side_of(name: str, side: str, threads: int, pipe: Connection) -> None:
+    """A process of one side: for each message a step and its seconds; at the end its peak in MB."""
+    torch.set_num_threads(threads)
+    keep_freed_memory()
     method, (embeddings, tasks) = build(name), episode()
     before = kilobytes("VmRSS")
-    for _ in range(2):
+    pipe.send(step(SIDES[name][side], method, embeddings, tasks))  # warms up
+    while pipe.recv():
+        start = time.perf_counter()
         step(SIDES[name][side], method, embeddings, tasks)
-    print((kilobytes("VmHWM") - before) / 1024)
+        pipe.send(time.perf_counter() - start)
+    pipe.send((kilobytes("VmHWM") - before) / 1024)
 
 
 def kilobytes(field: str) -> int:
@@ -122,37 +123,35 @@ def kilobytes(field: str) -> int:
     return int(status.split(f"{field}:")[1].split()[0])
 
 
-def compare(name: str, rounds: int) -> None:
-    method, (embeddings, tasks) = build(name), episode()
-    losses = [step(side, method, embeddings, tasks) for side in SIDES[name].values()]  # warms up
+def compare(name: str, rounds: int, threads: int) -> None:
+    context = multiprocessing.get_context("spawn")
+    pipes: dict[str, Connection] = {}
+    for side in SIDES[name]:
+        pipes[side], theirs = context.Pipe()
+        context.Process(target=side_of, args=(name, side, threads, theirs), daemon=True).start()
+    losses = [pipe.recv() for pipe in pipes.values()]
     assert abs(losses[0] - losses[1]) < 1e-3, f"the sides disagree: {losses}"
-    seconds: dict[str, list[float]] = {side: [] for side in SIDES[name]}
+    seconds: dict[str, list[float]] = {side: [] for side in pipes}
     for _ in range(rounds):
-        for side, objective in SIDES[name].items():
-            start = time.perf_counter()
-            step(objective, method, embeddings, tasks)
-            seconds[side].append(time.perf_counter() - start)
+        for side, pipe in pipes.items():
+            pipe.send(True)
+            seconds[side].append(pipe.recv())
     ratios = sorted(p / o for p, o in zip(seconds["plain"], seconds["ours"], strict=True))
     print(f"{name}: {TASKS} tasks of {WAY} ways, {C} images x {V} views, d = {DIM}")
     for side, label in (("plain", "every task materialised"), ("ours", "pseudoshot")):
+        pipes[side].send(False)
         median = 1000 * statistics.median(seconds[side])
-        print(f"  {label}: {median:.0f} ms, {peak_megabytes(name, side):.0f} MB at its peak")
+        print(f"  {label}: {median:.0f} ms, {pipes[side].recv():.0f} MB at its peak")
     print(f"  ratio {statistics.median(ratios):.1f}, from {ratios[0]:.1f} to {ratios[-1]:.1f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    keep_freed_memory()
-    if arguments.measure:
-        measure(*arguments.measure)
-        return
     for name in SIDES:
-        compare(name, arguments.rounds)
+        compare(name, arguments.rounds, arguments.threads)
 
 
 if __name__ == "__main__":

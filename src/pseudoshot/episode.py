@@ -23,11 +23,6 @@ def gram_matrix(embeddings: Tensor) -> Tensor:
     return embeddings @ embeddings.mT
 
 
-def own_grams(gram: Tensor, tasks: Tasks) -> Tensor:
-    """The part of the shared Gram matrix that each task sees, its rows in `members` order."""
-    return pairs_of(gram, tasks.members, tasks.members)
-
-
 def pairs_of(gram: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """G[rows, columns] of every task: (T, n) and (T, m) to (T, n, m), from a shared G."""
     pairs = rows[:, :, None] * len(gram) + columns[:, None, :]
@@ -68,7 +63,7 @@ def task_loss(
     `distractors` are logits of further classes, no query's own: (R, k) for each row, or
     (T, NQ, k) for each query of each task.
     """
-    if tasks.shot == 1 and gram.dim() == 2 and (distractors is None or distractors.dim() == 2):
+    if tasks.shot == 1 and gram.dim() == 2:
         loss = _one_shot_loss(gram, tasks, similarity, temperature, distractors)
         if loss is not None:
             return loss
@@ -106,9 +101,9 @@ def _one_shot_loss(
 
     A one-shot prototype is a row, so a logit depends on two rows alone and each exponential is
     shared by all tasks: with E = exp(L - m) over pairs of rows and S the (T, R) matrix of who is
-    support in which task, the denominators are S Eᵀ, plus what distractors add to a query's row.
-    This costs R² exponentials in place of T·N·Q·N. None if a denominator underflows (logits some
-    70 apart): then the long way is taken.
+    support in which task, the denominators are S Eᵀ, plus what distractors add to a query's.
+    This costs R² exponentials in place of T·N·Q·N. None if a denominator underflows or overflows
+    (logits some 70 apart): then the long way is taken.
     """
     T, N, Q = tasks.query.shape
     rows = gram.shape[0]
@@ -117,18 +112,18 @@ def _one_shot_loss(
     logits = logits / temperature  # (R, R): query row, support row
     own = torch.eye(rows, dtype=torch.bool, device=gram.device)  # a row is never its own support
     largest = logits.detach().masked_fill(own, -torch.inf).amax(1, keepdim=True)
-    if further is not None and further.shape[1]:
-        largest = largest.maximum(further.detach().amax(1, keepdim=True))
     exponentials = (logits - largest).masked_fill(own, -torch.inf).exp()
 
     support = tasks.support.flatten(1)  # (T, N)
     query = tasks.query.flatten(1)  # (T, NQ)
     is_support = gram.new_zeros(T, rows).scatter_(1, support, 1.0)
-    denominators = is_support @ exponentials.mT  # (T, R)
+    denominators = (is_support @ exponentials.mT).gather(1, query)  # (T, NQ)
     if further is not None:
-        denominators = denominators + (further - largest).exp().sum(1)
-    denominators = denominators.gather(1, query)  # (T, NQ)
-    if denominators.detach().amin() < _UNDERFLOW:
+        offset = largest if further.dim() == 2 else largest[query]
+        added = (further - offset).exp().sum(-1)
+        denominators = denominators + (added[query] if further.dim() == 2 else added)
+    least, most = denominators.detach().aminmax()
+    if least < _UNDERFLOW or not most < 1 / _UNDERFLOW:
         return None
     own_support = tasks.support.expand(T, N, Q).flatten(1)  # (T, NQ)
     pairs = torch.bincount((query * rows + own_support).flatten(), minlength=rows * rows)

@@ -358,3 +358,18 @@ def test_mixes_join_after_the_delay():
     assert torch.equal(losses[0], plain)
     assert torch.equal(losses[1], plain)
     assert losses[2] > plain
+
+
+@pytest.mark.parametrize("scope", ["task", "batch"])
+def test_hms_with_long_embeddings_is_finite_and_equals_explicit_mixing(scope):
+    """Mixes then stand hundreds above every other logit, beyond what float32 can exponentiate."""
+    method = build("hms", SHAPES[0], strength=1.0, neighbours=3, neighbours_from=scope)
+    z, tasks = drawn(method)
+    z = (1000 * z).detach().requires_grad_()
+    slow = slow_mixed(method, members_of(z, tasks), tasks, z if scope == "batch" else None)
+    assert_equal(method.objective(z, tasks, generator()), slow, z, method)
+    single = z.detach().float().requires_grad_()
+    loss = method.objective(single, tasks, generator())
+    torch.testing.assert_close(loss.double(), slow, rtol=1e-4, atol=1e-2)
+    loss.backward()
+    assert single.grad.isfinite().all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -9,7 +10,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from pseudoshot.backbones import Backbone
-from pseudoshot.episode import gram_matrix, own_grams, task_loss
+from pseudoshot.episode import gram_matrix, pairs_of, square_norms, task_loss
 from pseudoshot.methods.base import EpisodeSettings, EpisodicMethod
 from pseudoshot.similarity import similarity_from_products
 from pseudoshot.tasks import Tasks
@@ -55,50 +56,80 @@ class HMS(MixingMethod):
     settings: HMSSettings
 
     def objective(self, embeddings: Tensor, tasks: Tasks, generator: torch.Generator) -> Tensor:
+        by_task = self.settings.neighbours_from == "task"
         gram = gram_matrix(embeddings)
-        everyone = tasks.members.shape[1] == len(embeddings)
-        if self.settings.neighbours_from == "task" and not everyone:
-            gram, tasks = own_grams(gram, tasks), tasks.by_position()
-        return mixed_loss(gram, tasks, self.settings, int(self.steps), generator)
+        return mixed_loss(gram, tasks, self.settings, int(self.steps), generator, by_task)
 
 
 def mixed_loss(
-    gram: Tensor, tasks: Tasks, settings: MixSettings, steps: int, generator: torch.Generator
+    gram: Tensor,
+    tasks: Tasks,
+    settings: MixSettings,
+    steps: int,
+    generator: torch.Generator,
+    by_task: bool = True,
 ) -> Tensor:
-    """The loss with every query's own mixes as further classes; the plain loss before `delay`."""
+    """The loss with every query's own mixes as further classes; the plain loss before `delay`.
+
+    Neighbours come from the query's task, or from the whole episode, whose rows are then mixed once
+    each, whichever task asks.
+    """
     similarity, temperature = settings.similarity, settings.resolved_temperature
     mixes = None
     if steps >= settings.delay:
-        shared = gram.dim() == 2  # then each row is mixed once, whichever task asks
-        queries = None if shared else tasks.query[0].flatten()
-        mixes = mix_logits(gram, queries, settings, generator) / temperature
+        everyone = tasks.members.shape[1] == gram.shape[-1]
+        if gram.dim() == 2 and (everyone or not by_task):
+            products = Products.of_rows(gram, settings.views)
+        else:
+            products = Products.of_tasks(gram, tasks)
+        mixes = mix_logits(products, settings, generator) / temperature
     return task_loss(gram, tasks, similarity, temperature, mixes)
 
 
-def mix_logits(
-    gram: Tensor, queries: Tensor | None, settings: MixSettings, generator: torch.Generator
-) -> Tensor:
-    """Sim(q, λq + (1-λ)x) for the k nearest x of other classes, from G alone: (..., n, k).
+@dataclass(frozen=True)
+class Products:
+    """All that mixing n queries with M candidates needs to know of their embeddings."""
 
-    `queries` are the n rows to mix, all where None. G is (..., R, R), its rows class by class.
-    """
-    R = gram.shape[-1]
-    queries = torch.arange(R, device=gram.device) if queries is None else queries
-    classes = torch.arange(R, device=gram.device) // settings.views
-    strangers = classes[queries, None] != classes  # (n, R)
-    squares = gram.diagonal(dim1=-2, dim2=-1)  # (..., R)
-    rows = gram[..., queries, :]  # (..., n, R)
-    qq = squares[..., queries][..., None]  # (..., n, 1)
+    qx: Tensor  # (..., n, M): <q, x>
+    qq: Tensor  # (..., n, 1): |q|²
+    xx: Tensor  # (..., 1, M): |x|²
+    strangers: Tensor  # (n, M): whether x is of another pseudo-class than q
 
+    @classmethod
+    def of_rows(cls, gram: Tensor, views: int) -> Products:
+        """Every row of a shared Gram matrix with every other."""
+        squares = gram.diagonal()
+        classes = torch.arange(len(gram), device=gram.device) // views
+        return cls(gram, squares[:, None], squares[None, :], classes[:, None] != classes)
+
+    @classmethod
+    def of_tasks(cls, gram: Tensor, tasks: Tasks) -> Products:
+        """The queries of each task with its members: (T, NQ, NV)."""
+        query, members = tasks.query.flatten(1), tasks.members
+        positions = tasks.by_position()
+        N, V = positions.support.shape[1], members.shape[1] // positions.support.shape[1]
+        classes = torch.arange(N, device=gram.device).repeat_interleave(V)
+        strangers = classes[positions.query[0].flatten(), None] != classes
+        if gram.dim() == 2:
+            qx = pairs_of(gram, query, members)
+        else:
+            qx = gram[:, positions.query[0].flatten()]
+        qq, xx = square_norms(gram, query), square_norms(gram, members)
+        return cls(qx, qq[..., None], xx[:, None], strangers)
+
+
+def mix_logits(products: Products, settings: MixSettings, generator: torch.Generator) -> Tensor:
+    """Sim(q, λq + (1-λ)x) for the k nearest x of other classes, from products alone: (..., n, k)."""
+    qq, similarity = products.qq, settings.similarity
     nearness = similarity_from_products(
-        settings.similarity, rows.detach(), qq.detach(), squares[..., None, :].detach()
-    ).masked_fill(~strangers, -torch.inf)
-    k = min(settings.neighbours, R - settings.views)  # a task may hold fewer strangers than k
+        similarity, products.qx.detach(), qq.detach(), products.xx.detach()
+    ).masked_fill(~products.strangers, -torch.inf)
+    k = min(settings.neighbours, nearness.shape[-1] - settings.views)  # a task may hold fewer
     neighbours = nearness.topk(k, -1).indices  # (..., n, k)
-    qx = rows.gather(-1, neighbours)
-    xx = squares[..., None, :].expand_as(rows).gather(-1, neighbours)
-    share = torch.rand(neighbours.shape, generator=generator).to(gram) * settings.strength
+    qx = products.qx.gather(-1, neighbours)
+    xx = products.xx.expand_as(products.qx).gather(-1, neighbours)
+    share = torch.rand(neighbours.shape, generator=generator).to(qx) * settings.strength
     rest = 1 - share
     qm = share * qq + rest * qx
     mm = share.square() * qq + 2 * share * rest * qx + rest.square() * xx
-    return similarity_from_products(settings.similarity, qm, qq, mm)
+    return similarity_from_products(similarity, qm, qq, mm)
