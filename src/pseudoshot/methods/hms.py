@@ -119,7 +119,7 @@ class Products:
 
 
 def mix_logits(products: Products, settings: MixSettings, generator: torch.Generator) -> Tensor:
-    """Sim(q, λq + (1-λ)x) for the k nearest x of other classes, from products alone: (..., n, k)."""
+    """Sim(q, λq + (1-λ)x) for the k nearest x of other classes, from products: (..., n, k)."""
     qq, similarity = products.qq, settings.similarity
     nearness = similarity_from_products(
         similarity, products.qx.detach(), qq.detach(), products.xx.detach()
