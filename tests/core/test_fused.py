@@ -1,4 +1,4 @@
-"""The fused step equals the modules it stands for, computed in double precision."""
+"""The compiled steps equal the modules they stand for, computed in double precision."""
 
 import copy
 
@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from pseudoshot.backbones import build_backbone, compiled, fused
+from pseudoshot.backbones import build_backbone, compiled, convolution, fused, fused_first
+from pseudoshot.backbones.conv4 import Block
 
 needs_compiler = pytest.mark.skipif(
     compiled.library() is None, reason="no C compiler here: the modules are used as they are"
@@ -143,3 +144,135 @@ def test_a_compiler_that_fails_is_no_error(monkeypatch, tmp_path):
 def test_it_steps_aside_where_it_does_not_apply(change):
     x, norm = make((2, 3, 4, 4), 0)
     assert not fused.applies(*change(x.detach(), norm))
+
+
+def make_block(channels: int, filters: int, seed: int) -> Block:
+    torch.manual_seed(seed)
+    block = Block(channels, filters).to(memory_format=torch.channels_last)
+    nn.init.normal_(block.norm.weight)
+    nn.init.normal_(block.norm.bias)
+    return block
+
+
+def assert_equals_its_modules(block: Block, images: Tensor, tolerance: float) -> None:
+    """Values, gradients of all parameters and running statistics."""
+    exact = copy.deepcopy(block).double()
+    y = block(images)
+    expected = F.relu(F.max_pool2d(exact.norm(exact.convolution(images.double())), 2))
+    torch.testing.assert_close(y.double(), expected, rtol=1e-4, atol=1e-4)
+    gradient = torch.randn_like(y)
+    y.backward(gradient)
+    expected.backward(gradient.double())
+    for mine, right in zip(block.parameters(), exact.parameters(), strict=True):
+        assert mine.grad.stride() == mine.stride()
+        assert (mine.grad - right.grad).norm() <= tolerance * (1 + right.grad.norm())
+    for mine, right in zip(block.buffers(), exact.buffers(), strict=True):
+        torch.testing.assert_close(mine.double(), right.double(), rtol=1e-5, atol=1e-6)
+
+
+@needs_compiler
+@given(
+    st.integers(1, 5),
+    st.sampled_from([1, 3]),
+    st.sampled_from([16, 48]),
+    st.integers(2, 9),
+    st.integers(2, 9),
+    st.integers(0, 99),
+)
+def test_a_first_block_equals_its_modules(B, channels, filters, H, W, seed):
+    block = make_block(channels, filters, seed)
+    images = torch.randn(B, channels, H, W) * 2 + 1
+    assert fused_first.applies(images, block.convolution, block.norm)
+    assert_equals_its_modules(block, images, tolerance=1e-3)  # a tie may fall either way
+
+
+@needs_compiler
+def test_a_first_block_of_many_images_is_as_precise():
+    images = torch.rand(96, 3, 32, 32) * 4 - 1
+    assert_equals_its_modules(make_block(3, 32, 0), images, tolerance=1e-6)
+
+
+@needs_compiler
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_first_block_is_the_same_on_any_number_of_threads(threads):
+    before = torch.get_num_threads()
+    results = []
+    for count in (1, threads):
+        torch.set_num_threads(count)
+        block = make_block(3, 16, 0)
+        y = block(torch.rand(70, 3, 6, 6))
+        results.append([y, *torch.autograd.grad(y.sum(), block.parameters())])
+    torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+
+
+@needs_compiler
+def test_a_pixel_that_is_not_a_number_reaches_the_loss():
+    images = torch.rand(2, 3, 4, 4)
+    images[1, 0, 2, 2] = torch.nan
+    assert make_block(3, 16, 0)(images).isnan().any()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda images, block: (images, block.eval()),
+        lambda images, block: (images.double(), block.double()),
+        lambda images, block: (images.requires_grad_(), block),
+        lambda images, block: (images[:, :2], Block(2, 16)),
+        lambda images, block: (images, Block(3, 20)),
+    ],
+)
+def test_a_first_block_steps_aside_where_it_does_not_apply(change):
+    images, block = change(torch.rand(2, 3, 4, 4), Block(3, 16))
+    assert not fused_first.applies(images, block.convolution, block.norm)
+    assert block(images).shape == (2, block.convolution.out_channels, 2, 2)
+
+
+def test_half_precision_is_left_to_the_modules():
+    block, images = Block(3, 16), torch.rand(2, 3, 4, 4)
+    x = torch.rand(2, 16, 4, 4).contiguous(memory_format=torch.channels_last)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not fused_first.applies(images, block.convolution, block.norm)
+        assert not convolution.applies(x, Block(16, 16).convolution)
+
+
+@needs_compiler
+@given(
+    st.integers(1, 40),
+    st.sampled_from([2, 6, 64]),
+    st.sampled_from([16, 32]),
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(0, 99),
+)
+def test_the_weight_gradient_is_that_of_the_convolution(B, channels, filters, H, W, seed):
+    torch.manual_seed(seed)
+    module = nn.Conv2d(channels, filters, 3, padding=1, bias=False)
+    x = torch.randn(B, channels, H, W).contiguous(memory_format=torch.channels_last)
+    x.requires_grad_()
+    exact, x_exact = copy.deepcopy(module).double(), x.detach().double().requires_grad_()
+    assert convolution.applies(x, module)
+    y, expected = convolution.convolve(x, module), exact(x_exact)
+    torch.testing.assert_close(y.double(), expected, rtol=1e-4, atol=1e-4)
+    gradient = torch.randn_like(y)
+    ours = torch.autograd.grad(y, [x, module.weight], gradient)
+    theirs = torch.autograd.grad(expected, [x_exact, exact.weight], gradient.double())
+    for mine, right in zip(ours, theirs, strict=True):
+        assert (mine - right).norm() < 1e-5 * right.norm()
+
+
+@needs_compiler
+@pytest.mark.parametrize("threads", [2, 3])
+def test_the_weight_gradient_is_the_same_on_any_number_of_threads(threads):
+    before = torch.get_num_threads()
+    x = torch.rand(50, 16, 7, 7).contiguous(memory_format=torch.channels_last)
+    gradient = torch.rand(50, 32, 7, 7).contiguous(memory_format=torch.channels_last)
+    results = []
+    for count in (1, threads):
+        torch.set_num_threads(count)
+        sums = torch.empty(3, 3, 16, 32)
+        fused.call("weight_gradient", x, gradient, 50, 7, 7, 16, 32, count, sums)
+        results.append(sums)
+    torch.set_num_threads(before)
+    assert torch.equal(*results)

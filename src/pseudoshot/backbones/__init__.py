@@ -1,15 +1,16 @@
-"""Backbones: conv4, conv4-flat, resnet12, wrn28-10; 1 or 3 channels, any input size."""
+"""Backbones: the paper's and a faster one; 1 or 3 channels, any input size."""
 
 import torch
 
 from pseudoshot.backbones.base import Backbone
-from pseudoshot.backbones.conv4 import Conv4, Conv4Flat
+from pseudoshot.backbones.conv4 import Conv4, Conv4Flat, Conv4Pyramid
 from pseudoshot.backbones.resnet12 import ResNet12
 from pseudoshot.backbones.wrn28_10 import WRN28x10
 from pseudoshot.registry import look_up
 
 BACKBONES: dict[str, type[Backbone]] = {
     "conv4": Conv4,
+    "conv4-pyramid": Conv4Pyramid,
     "conv4-flat": Conv4Flat,
     "resnet12": ResNet12,
     "wrn28-10": WRN28x10,

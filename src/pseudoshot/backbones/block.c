@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels.h"
+
 #define BLOCK 128 /* rows added up in single precision before they go into a double */
-#define PARTS 64
 
 /* Mean and variance of each channel over `rows` rows, shifted by the first row against cancellation. */
 int64_t channel_moments(const float *x, int64_t rows, int64_t channels, int64_t threads, double *mean,
@@ -54,21 +55,6 @@ int64_t channel_moments(const float *x, int64_t rows, int64_t channels, int64_t 
     }
     free(totals);
     return 0;
-}
-
-/* One pixel of the pooled map. */
-static void pool_pixel(const float *restrict x0, const float *restrict x1, const float *restrict x2,
-                       const float *restrict x3, const float *restrict scale, const float *restrict shift,
-                       int64_t channels, float *restrict y, uint8_t *restrict which) {
-    for (int64_t c = 0; c < channels; c++) {
-        float v0 = scale[c] * x0[c] + shift[c], v1 = scale[c] * x1[c] + shift[c];
-        float v2 = scale[c] * x2[c] + shift[c], v3 = scale[c] * x3[c] + shift[c];
-        float upper = v1 > v0 ? v1 : v0, lower = v3 > v2 ? v3 : v2;
-        int in_upper = v1 > v0, in_lower = 2 + (v3 > v2);
-        float best = lower > upper ? lower : upper;
-        which[c] = (uint8_t)(lower > upper ? in_lower : in_upper);
-        y[c] = best < 0 ? 0 : best; /* what is not a number stays so, and is found in the loss */
-    }
 }
 
 /* y = relu(max over 2x2 of scale * x + shift); `which` remembers the first maximum, 0 to 3. */

@@ -1,4 +1,5 @@
-"""`block.c`, compiled once on this machine for this machine; None where that cannot be done.
+"""The C files of this folder, compiled once on this machine for this machine; None where that
+cannot be done.
 
 Everything works without it, more slowly: a compiler is welcome, not required.
 """
@@ -16,7 +17,10 @@ from pathlib import Path
 from pseudoshot.data.cache import cache_folder
 from pseudoshot.files import replaced
 
-SOURCE = Path(__file__).with_name("block.c")
+SOURCES = tuple(
+    Path(__file__).with_name(name) for name in ("block.c", "first_block.c", "weight_gradient.c")
+)
+HEADERS = (Path(__file__).with_name("kernels.h"),)
 # Not -ffast-math: linking with it makes the whole process flush subnormal numbers to zero.
 FLAGS = (
     *("-O3", "-march=native", "-fopenmp", "-shared", "-fPIC"),
@@ -36,15 +40,21 @@ def library() -> ctypes.CDLL | None:
         return None
 
 
+def source_digest() -> str:
+    """Which version of the C files this is."""
+    texts = (path.read_bytes() for path in (*SOURCES, *HEADERS))
+    return hashlib.sha256(b"".join(texts)).hexdigest()[:12]
+
+
 def _built(compiler: str) -> Path:
     """The shared object, from the cache where it has been built before."""
     # -march=native: another processor must not find what was built for this one
-    about = (SOURCE.read_bytes(), compiler, FLAGS, platform.machine(), _processor())
+    about = (source_digest(), compiler, FLAGS, platform.machine(), _processor())
     path = cache_folder() / "compiled" / f"{hashlib.sha256(repr(about).encode()).hexdigest()}.so"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         with replaced(path) as temporary:
-            command = [compiler, *FLAGS, str(SOURCE), "-o", str(temporary)]
+            command = [compiler, *FLAGS, *map(str, SOURCES), "-o", str(temporary)]
             subprocess.run(command, check=True, capture_output=True, timeout=120)
     return path
 

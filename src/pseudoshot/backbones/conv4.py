@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import ClassVar
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pseudoshot.backbones import fused
+from pseudoshot.backbones import fused, fused_first
 from pseudoshot.backbones.base import Backbone
-
-WIDTH = 64
+from pseudoshot.backbones.convolution import convolve
 
 
 class Block(nn.Module):
     """conv3x3 - BN - ReLU - maxpool2, with the pooling before the ReLU.
 
     The two commute exactly, as both are monotone; the ReLU then reads a quarter of the memory. In
-    training all three are one step where that can be (`fused.py`).
+    training all three are one step where that can be (`fused.py`), of images with the convolution.
     """
 
     def __init__(self, channels_in: int, channels_out: int) -> None:
@@ -25,7 +27,9 @@ class Block(nn.Module):
         self.norm = nn.BatchNorm2d(channels_out)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.convolution(x)
+        if fused_first.applies(x, self.convolution, self.norm):
+            return fused_first.convolution_norm_pool_relu(x, self.convolution, self.norm)
+        x = convolve(x, self.convolution)
         if fused.applies(x, self.norm):
             return fused.norm_pool_relu(x, self.norm)
         x = self.norm(x)
@@ -37,17 +41,23 @@ class Block(nn.Module):
 class Conv4(Backbone):
     """Four blocks of 64 channels, then global average pooling: d = 64."""
 
-    dim = WIDTH
+    widths: ClassVar[tuple[int, ...]] = (64, 64, 64, 64)
 
     def __init__(self, channels: int, size: int) -> None:
         super().__init__(channels, size)
-        self.blocks = nn.Sequential(
-            Block(channels, WIDTH), *(Block(WIDTH, WIDTH) for _ in range(3))
-        )
+        ends = pairwise((channels, *self.widths))
+        self.blocks = nn.Sequential(*(Block(before, after) for before, after in ends))
+        self.dim = self.widths[-1]
 
     def forward(self, images: Tensor) -> Tensor:
         features: Tensor = self.blocks(images)
         return features.mean((2, 3))
+
+
+class Conv4Pyramid(Conv4):
+    """Channels double where the map halves, at the arithmetic of Conv4: d = 256."""
+
+    widths = (32, 64, 128, 256)
 
 
 class Conv4Flat(Conv4):
@@ -58,7 +68,7 @@ class Conv4Flat(Conv4):
         side = size
         for _ in self.blocks:
             side = max(1, side // 2)
-        self.dim = WIDTH * side * side
+        self.dim = self.widths[-1] * side * side
 
     def forward(self, images: Tensor) -> Tensor:
         features: Tensor = self.blocks(images)

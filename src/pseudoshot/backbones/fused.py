@@ -34,17 +34,20 @@ def applies(x: Tensor, norm: nn.BatchNorm2d) -> bool:
 def norm_pool_relu(x: Tensor, norm: nn.BatchNorm2d) -> Tensor:
     """relu(max_pool2d(norm(x), 2)) in training, running statistics included."""
     y, mean, variance = _NormPoolReLU.apply(x, norm.weight, norm.bias, norm.eps)  # type: ignore[no-untyped-call]
+    update_statistics(norm, mean, variance, x.numel() // x.shape[1])
+    pooled: Tensor = y
+    return pooled
+
+
+def update_statistics(norm: nn.BatchNorm2d, mean: Tensor, variance: Tensor, count: int) -> None:
     assert norm.running_mean is not None
     assert norm.running_var is not None
     assert norm.num_batches_tracked is not None
     with torch.no_grad():
-        count = x.numel() // x.shape[1]
         momentum = 0.1 if norm.momentum is None else norm.momentum
         norm.running_mean.lerp_(mean.float(), momentum)
         norm.running_var.lerp_((variance * count / max(count - 1, 1)).float(), momentum)
         norm.num_batches_tracked += 1
-    pooled: Tensor = y
-    return pooled
 
 
 class _NormPoolReLU(torch.autograd.Function):
@@ -54,15 +57,12 @@ class _NormPoolReLU(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         B, C, H, W = x.shape
         mean, variance = (torch.empty(C, dtype=torch.float64) for _ in range(2))
-        _call("channel_moments", x, B * H * W, C, torch.get_num_threads(), mean, variance)
+        call("channel_moments", x, B * H * W, C, torch.get_num_threads(), mean, variance)
         deviation = (variance + eps).sqrt()
         scale = weight / deviation
         affine = scale.float(), (bias - mean * scale).float()
-        y, which = (
-            torch.empty(B, C, H // 2, W // 2, dtype=kind, memory_format=torch.channels_last)
-            for kind in (torch.float32, torch.uint8)
-        )
-        _call("pool_forward", x, *affine, B, H, W, C, torch.get_num_threads(), y, which)
+        y, which = pooled_maps(B, C, H, W)
+        call("pool_forward", x, *affine, B, H, W, C, torch.get_num_threads(), y, which)
         ctx.save_for_backward(x, y, which, scale, mean, deviation)
         ctx.mark_non_differentiable(mean, variance)
         return y, mean, variance
@@ -76,17 +76,26 @@ class _NormPoolReLU(torch.autograd.Function):
         gradient = gradient.contiguous(memory_format=torch.channels_last)
         parts = (x, y, gradient, which)
         total, product = (torch.empty(C, dtype=torch.float64) for _ in range(2))
-        _call("pool_backward_sums", *parts, B, H, W, C, threads, total, product)
+        call("pool_backward_sums", *parts, B, H, W, C, threads, total, product)
         of_weight = (product - mean * total) / deviation
         slope = -scale * of_weight / deviation / count
         offset = -scale * total / count - slope * mean
         affine = scale.float(), slope.float(), offset.float()
         dx = torch.empty_like(x)
-        _call("pool_backward", *parts, *affine, B, H, W, C, threads, dx)
+        call("pool_backward", *parts, *affine, B, H, W, C, threads, dx)
         return dx, of_weight.float(), total.float(), None
 
 
-def _call(name: str, *arguments: Tensor | int) -> None:
+def pooled_maps(B: int, C: int, H: int, W: int) -> tuple[Tensor, Tensor]:
+    """Room for a pooled map, and for which of four pixels each maximum was."""
+    floats, bytes_ = (
+        torch.empty(B, C, H // 2, W // 2, dtype=kind, memory_format=torch.channels_last)
+        for kind in (torch.float32, torch.uint8)
+    )
+    return floats, bytes_
+
+
+def call(name: str, *arguments: Tensor | int) -> None:
     """Tensors as pointers to their memory, integers as 64 bits; the caller keeps the tensors."""
     library = compiled.library()
     assert library is not None

@@ -42,8 +42,8 @@ def run_training(
     if team.leads:
         if trainer.method.head is not None:
             folder.save_head(trainer.method.head)
-        trainer.embedder.save(folder.path)
-    return trainer.embedder.eval()
+        trainer.result().save(folder.path)
+    return trainer.result().eval()
 
 
 def _start(folder: RunFolder, trainer: Trainer) -> None:

@@ -1,4 +1,4 @@
-"""The paper's two optimisers and its cosine annealing."""
+"""The paper's two optimisers, and the learning rate of each step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from pseudoshot.training.settings import OptimiserName
+from pseudoshot.training.recipes import OptimiserName
+from pseudoshot.training.settings import RunSettings
 
 
 def build_optimiser(
@@ -19,10 +20,12 @@ def build_optimiser(
     return torch.optim.SGD(groups, lr=lr, momentum=0.9, nesterov=True, weight_decay=5e-4)
 
 
-def cosine_annealed(lr: float, epoch: int, epochs: int) -> float:
-    """From lr in epoch 0 towards 0, once an epoch as in the paper's released code.
+def learning_rate(settings: RunSettings, step: int, steps_per_epoch: int) -> float:
+    """A cosine from lr to 0, in steps of an epoch as the paper's released code, or smoothly.
 
-    >>> cosine_annealed(0.002, 50, 100)
-    0.001
+    Over the first `warm_up` steps it is also held below a straight rise to lr.
     """
-    return lr * 0.5 * (1 + math.cos(math.pi * epoch / epochs))
+    since = step // steps_per_epoch * steps_per_epoch if settings.annealing == "epoch" else step
+    progress = since / (settings.epochs * steps_per_epoch)
+    rising = min(1.0, (step + 1) / settings.warm_up) if settings.warm_up else 1.0
+    return settings.lr * rising * 0.5 * (1 + math.cos(math.pi * progress))

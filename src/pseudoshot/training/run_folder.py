@@ -21,6 +21,7 @@ import torch
 from safetensors.torch import load_file, save
 
 from pseudoshot._version import __version__
+from pseudoshot.backbones import compiled
 from pseudoshot.console import console
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.files import remove_unfinished, replaced, write_text
@@ -46,6 +47,7 @@ def _circumstances(settings: RunSettings) -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "threads": torch.get_num_threads(),
+        "compiled steps": "none" if compiled.library() is None else compiled.source_digest(),
     }
     return {"strengths": asdict(get_policy(settings.views)), "versions": versions}
 

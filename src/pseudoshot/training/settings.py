@@ -1,10 +1,9 @@
-"""Every setting of a run, and the paper's recipe for each backbone."""
+"""Every setting of a run, complete: what the user gave, and a recipe for the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
@@ -15,33 +14,21 @@ from pseudoshot.errors import PseudoshotError
 from pseudoshot.methods import METHODS, EpisodeSettings
 from pseudoshot.registry import look_up
 from pseudoshot.training.processes import Precision
+from pseudoshot.training.recipes import (
+    DEFAULT_BACKBONE,
+    Annealing,
+    OptimiserName,
+    RecipeName,
+    recipe_of,
+)
 from pseudoshot.views import POLICIES
 
 T = TypeVar("T")
-OptimiserName = Literal["adam", "sgd"]
 
 # Beyond these a slip of the finger is likelier than a wish, and memory or time end first.
 MOST = 10**9  # of anything that is counted
 MOST_VIEWS = 1 << 15  # an episode, whose Gram matrix then takes 4 GB
 MOST_ENTRIES = 1 << 28  # tasks times views of a task
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Section 6.3: the optimiser and the episode that go with a backbone."""
-
-    optimiser: OptimiserName
-    lr: float
-    epochs: int
-    images: int
-    head_lr_scale: float
-
-
-_CONVNET = Recipe("adam", lr=0.002, epochs=100, images=64, head_lr_scale=1)
-_RESNET = Recipe("sgd", lr=0.03, epochs=200, images=32, head_lr_scale=10)
-RECIPES: dict[str, Recipe] = {
-    name: _CONVNET if name.startswith("conv4") else _RESNET for name in BACKBONES
-}
 
 
 class RunSettings(BaseModel):
@@ -52,12 +39,16 @@ class RunSettings(BaseModel):
     data: str
     size: int | None = Field(default=None, ge=1, le=MOST_PIXELS_A_SIDE)  # None: the set's own
     rotations: bool = False
+    recipe: RecipeName = "paper"
     method: str = "baseline"
     episode: dict[str, Any] = Field(default_factory=dict)  # the method's settings, complete
     backbone: str = "conv4"
     views: str
     optimiser: OptimiserName
     lr: PositiveFloat = Field(le=1e6)
+    annealing: Annealing = "epoch"  # how often the learning rate is lowered
+    warm_up: int = Field(default=0, ge=0, le=MOST)  # steps in which the learning rate rises to lr
+    averaging: float = Field(default=0.0, ge=0, lt=1)  # decay; 0: none
     epochs: PositiveInt = Field(le=MOST)
     seed: int = Field(default=0, ge=0, lt=2**63)
     precision: Precision = "32-true"
@@ -73,17 +64,19 @@ class RunSettings(BaseModel):
 
 def resolve_settings(data: str, options: dict[str, Any], episode: dict[str, Any]) -> RunSettings:
     """The complete settings of a run from what the user gave; the recipe fills in the rest."""
-    recipe = _look_up("backbone", options.get("backbone", "conv4"), RECIPES)
+    name = options.get("recipe", "paper")
+    backbone = options.get("backbone", _look_up("recipe", name, DEFAULT_BACKBONE))
+    _look_up("backbone", backbone, BACKBONES)
+    recipe = recipe_of(name, backbone)
     filled = {
         "data": data,
         "views": default_views(data),
-        "optimiser": recipe.optimiser,
-        "lr": recipe.lr,
-        "epochs": recipe.epochs,
+        "backbone": backbone,
+        **recipe.of_the_run(),
         **options,
     }
     method = _look_up("method", filled.get("method", "baseline"), METHODS)
-    of_recipe = {"images": recipe.images, "head_lr_scale": recipe.head_lr_scale}
+    of_recipe = recipe.of_the_episode()
     known = {name: of_recipe[name] for name in of_recipe if name in method.Settings.model_fields}
     return _validated(filled, {**known, **episode})
 

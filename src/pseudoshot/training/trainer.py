@@ -7,14 +7,15 @@ from typing import Any
 
 import torch
 
-from pseudoshot.backbones import build_backbone
+from pseudoshot.backbones import Backbone, build_backbone
 from pseudoshot.data import ImageSet
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
 from pseudoshot.methods import METHODS, Batch, Loss
 from pseudoshot.model import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.training.averaging import averaged
 from pseudoshot.training.base_images import BaseImages
-from pseudoshot.training.optimiser import build_optimiser, cosine_annealed
+from pseudoshot.training.optimiser import build_optimiser, learning_rate
 from pseudoshot.training.processes import Team, synchronise_batch_norm
 from pseudoshot.training.settings import RunSettings
 from pseudoshot.views import get_policy
@@ -45,13 +46,13 @@ class Trainer:
         self.optimiser = build_optimiser(settings.optimiser, groups, settings.lr)
         if settings.sync_bn and team.size > 1:
             synchronise_batch_norm(self.embedder.backbone)
+        self.average = averaged(self.embedder.backbone, settings.averaging)
         self._method, self._optimiser = team.fabric.setup(self.method, self.optimiser)
         self._method.mark_forward_method("loss")
 
     def train_step(self) -> Loss:
         """Draw, view, embed, step: one episode."""
-        epoch = self.step // self.steps_per_epoch
-        lr = cosine_annealed(self.settings.lr, epoch, self.settings.epochs)
+        lr = learning_rate(self.settings, self.step, self.steps_per_epoch)
         for group in self.optimiser.param_groups:
             group["lr"] = lr * group["lr_scale"]
         rows = self.base.draw(self.episode.images, self.episode.views)
@@ -70,6 +71,8 @@ class Trainer:
         self._optimiser.step()
         self._optimiser.zero_grad()
         self.method.after_step()
+        if self.average is not None:
+            self.average.update_parameters(self.embedder.backbone)
         self.step += 1
         return loss
 
@@ -87,12 +90,20 @@ class Trainer:
     def epoch_ends(self) -> bool:
         return self.step % self.steps_per_epoch == 0
 
+    def result(self) -> Embedder:
+        """What the run leaves behind: the embedding as trained, or the average of its weights."""
+        if self.average is None:
+            return self.embedder
+        backbone = self.average.module
+        assert isinstance(backbone, Backbone)
+        return Embedder(backbone, self.embedder.card)
+
     def label_free_score(self) -> float | None:
         """Accuracy on pseudo tasks of the held-out images; None where there are too few."""
         if len(self.base.held_out) < 2:
             return None
         return pseudo_accuracy(
-            self.embedder, self.base.held_out, self.policy, self.episode.similarity
+            self.result(), self.base.held_out, self.policy, self.episode.similarity
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -102,6 +113,7 @@ class Trainer:
             "images": self.images.fingerprint(),
             "method": self.method.state_dict(),
             "optimiser": self.optimiser.state_dict(),
+            "average": {} if self.average is None else self.average.state_dict(),
             "source": self.base.source.state_dict(),
             "generator": self.generator.get_state(),
             "dropout_generator": torch.get_rng_state(),
@@ -125,6 +137,8 @@ class Trainer:
         self.step, self.seconds = state["step"], state["seconds"]
         self.method.load_state_dict(state["method"])
         self.optimiser.load_state_dict(state["optimiser"])
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
         self.base.source.load_state_dict(state["source"])
         self.generator.set_state(state["generator"])
         torch.set_rng_state(state["dropout_generator"])

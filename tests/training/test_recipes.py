@@ -1,0 +1,74 @@
+"""What a recipe fills in, the learning rate of each step, and the average of weights."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.training.averaging import averaged
+from pseudoshot.training.optimiser import learning_rate
+from pseudoshot.training.settings import resolve_settings
+
+
+def settings(**options):
+    return resolve_settings("glyphs", options, {})
+
+
+def test_the_paper_is_followed_unless_told_otherwise():
+    paper = settings()
+    assert (paper.recipe, paper.backbone, paper.averaging) == ("paper", "conv4", 0)
+    assert (paper.episode["images"], paper.episode["query"]) == (64, 5)
+    fast = settings(recipe="fast")
+    assert (fast.backbone, fast.annealing) == ("conv4-pyramid", "step")
+    assert (fast.episode["images"], fast.episode["query"]) == (128, 2)
+
+
+def test_what_is_given_stands_whatever_the_recipe():
+    chosen = resolve_settings("glyphs", {"recipe": "fast", "backbone": "resnet12"}, {"query": 7})
+    assert (chosen.backbone, chosen.optimiser) == ("resnet12", "sgd")
+    assert (chosen.episode["images"], chosen.episode["query"]) == (64, 7)
+
+
+def test_an_unknown_recipe_names_the_known():
+    with pytest.raises(PseudoshotError, match="unknown recipe 'fats', did you mean 'fast'"):
+        settings(recipe="fats")
+
+
+def test_the_learning_rate_falls_by_epoch_or_by_step_and_rises_first():
+    by_epoch = settings(epochs=4, lr=1.0, annealing="epoch")
+    rates = [learning_rate(by_epoch, step, 10) for step in range(40)]
+    assert rates[:10] == [1.0] * 10
+    assert rates[20] == pytest.approx(0.5)
+    assert len(set(rates)) == 4
+    by_step = settings(epochs=4, lr=1.0, annealing="step", warm_up=8)
+    rates = [learning_rate(by_step, step, 10) for step in range(40)]
+    assert rates[0] == pytest.approx(1 / 8)
+    assert rates == [*sorted(rates[:8]), *sorted(rates[8:], reverse=True)]
+    assert rates[39] < 0.01
+
+
+def test_the_average_is_that_of_weights_and_statistics():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
+    average = averaged(model, 0.75)
+    expected = copy.deepcopy(dict(model.named_parameters())), model[1].running_mean.clone()
+    for turn in range(3):
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter))
+            model(torch.rand(4, 1, 5, 5))
+        average.update_parameters(model)
+        kept = 0.75 if turn else 0.0  # the first weights of all count for nothing
+        for name, parameter in model.named_parameters():
+            value = kept * expected[0][name] + (1 - kept) * parameter
+            expected[0][name] = value.detach()
+        expected = expected[0], kept * expected[1] + (1 - kept) * model[1].running_mean
+    for name, parameter in average.module.named_parameters():
+        torch.testing.assert_close(parameter.detach(), expected[0][name])
+    torch.testing.assert_close(average.module[1].running_mean, expected[1])
+
+
+def test_no_average_where_none_is_asked():
+    assert averaged(nn.Linear(1, 1), 0.0) is None
