@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -26,6 +26,15 @@ def make(shape: tuple[int, ...], seed: int) -> tuple[Tensor, nn.BatchNorm2d]:
     return x.requires_grad_(), norm
 
 
+def assume_no_near_tie(x: Tensor) -> None:
+    """Before pooling: where two pixels are all but equal, rounding decides on the gradient."""
+    h, w = x.shape[-2] // 2 * 2, x.shape[-1] // 2 * 2
+    windows = x.detach()[..., :h, :w].unfold(2, 2, 2).unfold(3, 2, 2).flatten(-2)
+    best = windows.topk(2, -1).values
+    assume(bool(((best[..., 0] - best[..., 1]).abs() > 1e-5).all()))
+    assume(bool((best[..., 0].abs() > 1e-5).all()))
+
+
 def exactly(x: Tensor, norm: nn.BatchNorm2d) -> tuple[Tensor, nn.BatchNorm2d, Tensor]:
     exact = copy.deepcopy(norm).double()
     x = x.detach().double().requires_grad_()
@@ -39,6 +48,7 @@ def exactly(x: Tensor, norm: nn.BatchNorm2d) -> tuple[Tensor, nn.BatchNorm2d, Te
 def test_values_gradients_and_running_statistics_are_those_of_the_modules(B, C, H, W, seed):
     x, norm = make((B, C, H, W), seed)
     expected, exact, x_exact = exactly(x, norm)
+    assume_no_near_tie(copy.deepcopy(exact)(x_exact))
     assert fused.applies(x, norm)
     y = fused.norm_pool_relu(x, norm)
     torch.testing.assert_close(y.double(), expected, rtol=1e-4, atol=1e-4)
@@ -158,7 +168,10 @@ def assert_equals_its_modules(block: Block, images: Tensor, tolerance: float) ->
     """Values, gradients of all parameters and running statistics."""
     exact = copy.deepcopy(block).double()
     y = block(images)
-    expected = F.relu(F.max_pool2d(exact.norm(exact.convolution(images.double())), 2))
+    normalised = exact.norm(exact.convolution(images.double()))
+    if len(images) < 10:
+        assume_no_near_tie(normalised)
+    expected = F.relu(F.max_pool2d(normalised, 2))
     torch.testing.assert_close(y.double(), expected, rtol=1e-4, atol=1e-4)
     gradient = torch.randn_like(y)
     y.backward(gradient)
@@ -183,7 +196,7 @@ def test_a_first_block_equals_its_modules(B, channels, filters, H, W, seed):
     block = make_block(channels, filters, seed)
     images = torch.randn(B, channels, H, W) * 2 + 1
     assert fused_first.applies(images, block.convolution, block.norm)
-    assert_equals_its_modules(block, images, tolerance=1e-3)  # a tie may fall either way
+    assert_equals_its_modules(block, images, tolerance=1e-4)
 
 
 @needs_compiler
@@ -234,7 +247,7 @@ def test_half_precision_is_left_to_the_modules():
     x = torch.rand(2, 16, 4, 4).contiguous(memory_format=torch.channels_last)
     with torch.autocast("cpu", torch.bfloat16):
         assert not fused_first.applies(images, block.convolution, block.norm)
-        assert not convolution.applies(x, Block(16, 16).convolution)
+        assert not convolution.applies(x, Block(16, 16).convolution.weight)
 
 
 @needs_compiler
@@ -248,12 +261,12 @@ def test_half_precision_is_left_to_the_modules():
 )
 def test_the_weight_gradient_is_that_of_the_convolution(B, channels, filters, H, W, seed):
     torch.manual_seed(seed)
-    module = nn.Conv2d(channels, filters, 3, padding=1, bias=False)
+    module = convolution.Convolution3x3(channels, filters)
     x = torch.randn(B, channels, H, W).contiguous(memory_format=torch.channels_last)
     x.requires_grad_()
     exact, x_exact = copy.deepcopy(module).double(), x.detach().double().requires_grad_()
-    assert convolution.applies(x, module)
-    y, expected = convolution.convolve(x, module), exact(x_exact)
+    assert convolution.applies(x, module.weight)
+    y, expected = module(x), exact(x_exact)
     torch.testing.assert_close(y.double(), expected, rtol=1e-4, atol=1e-4)
     gradient = torch.randn_like(y)
     ours = torch.autograd.grad(y, [x, module.weight], gradient)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from pseudoshot.backbones import fused, fused_first
 from pseudoshot.backbones.base import Backbone
-from pseudoshot.backbones.convolution import convolve
+from pseudoshot.backbones.convolution import Convolution3x3
 
 
 class Block(nn.Module):
@@ -22,14 +22,13 @@ class Block(nn.Module):
 
     def __init__(self, channels_in: int, channels_out: int) -> None:
         super().__init__()
-        # BN subtracts the mean, so a bias would have no effect
-        self.convolution = nn.Conv2d(channels_in, channels_out, 3, padding=1, bias=False)
+        self.convolution = Convolution3x3(channels_in, channels_out)
         self.norm = nn.BatchNorm2d(channels_out)
 
     def forward(self, x: Tensor) -> Tensor:
         if fused_first.applies(x, self.convolution, self.norm):
             return fused_first.convolution_norm_pool_relu(x, self.convolution, self.norm)
-        x = convolve(x, self.convolution)
+        x = self.convolution(x)
         if fused.applies(x, self.norm):
             return fused.norm_pool_relu(x, self.norm)
         x = self.norm(x)

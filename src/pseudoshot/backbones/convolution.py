@@ -1,5 +1,5 @@
-"""A 3x3 convolution whose weight gradient is computed here: torch's has half the rate of its others
-on the maps of small images."""
+"""A 3x3 convolution whose weight gradient is computed here: torch's runs at half the rate of its
+other passes where maps are large and channels few."""
 
 from __future__ import annotations
 
@@ -14,27 +14,35 @@ from pseudoshot.backbones import compiled
 from pseudoshot.backbones.fused import call
 
 _FILTERS, _CHANNELS = 16, 2  # weight_gradient.c takes as many at a time
+_MOST_PAIRS = 1 << 15  # of channels: above, the weights leave the cache and torch is as fast
 
 
-def convolve(x: Tensor, convolution: nn.Conv2d) -> Tensor:
-    """convolution(x), for 3x3 filters at every pixel of a map with a border of zeros."""
-    if not applies(x, convolution):
-        plain: Tensor = convolution(x)
-        return plain
-    y: Tensor = _Convolution.apply(x, convolution.weight)  # type: ignore[no-untyped-call]
-    return y
+class Convolution3x3(nn.Conv2d):
+    """At every pixel of a map with a border of zeros; no bias, as BatchNorm follows."""
+
+    def __init__(self, channels_in: int, channels_out: int) -> None:
+        super().__init__(channels_in, channels_out, 3, padding=1, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not applies(x, self.weight):
+            return super().forward(x)
+        y: Tensor = _Convolution.apply(x, self.weight)  # type: ignore[no-untyped-call]
+        return y
 
 
-def applies(x: Tensor, convolution: nn.Conv2d) -> bool:
-    """Whether there is a gradient to compute: training on a CPU, as usual."""
+def applies(x: Tensor, weight: Tensor) -> bool:
+    """Whether there is a gradient to compute, on a CPU, for numbers of channels that it takes."""
+    filters, channels = weight.shape[:2]
     return (
-        convolution.training
+        torch.is_grad_enabled()
+        and weight.requires_grad
         and x.device.type == "cpu"
-        and x.dtype == convolution.weight.dtype == torch.float32
+        and x.dtype == weight.dtype == torch.float32
         and not torch.is_autocast_enabled("cpu")
         and x.is_contiguous(memory_format=torch.channels_last)
-        and convolution.out_channels % _FILTERS == 0
-        and convolution.in_channels % _CHANNELS == 0
+        and filters % _FILTERS == 0
+        and channels % _CHANNELS == 0
+        and filters * channels <= _MOST_PAIRS
         and compiled.library() is not None
     )
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pseudoshot.backbones.base import Backbone, initialise_convolutions
+from pseudoshot.backbones.convolution import Convolution3x3
 
 LEAK = 0.1
 DROP_RATE = 0.1
@@ -48,20 +49,17 @@ class Block(nn.Module):
     def __init__(self, channels_in: int, channels_out: int, drop: nn.Module) -> None:
         super().__init__()
 
-        def convolution(inputs: int, kernel: int) -> nn.Sequential:
-            return nn.Sequential(
-                nn.Conv2d(inputs, channels_out, kernel, padding=kernel // 2, bias=False),
-                nn.BatchNorm2d(channels_out),
-            )
+        def normalised(convolution: nn.Conv2d) -> nn.Sequential:
+            return nn.Sequential(convolution, nn.BatchNorm2d(channels_out))
 
         self.residual = nn.Sequential(
-            convolution(channels_in, 3),
+            normalised(Convolution3x3(channels_in, channels_out)),
             nn.LeakyReLU(LEAK, inplace=True),
-            convolution(channels_out, 3),
+            normalised(Convolution3x3(channels_out, channels_out)),
             nn.LeakyReLU(LEAK, inplace=True),
-            convolution(channels_out, 3),
+            normalised(Convolution3x3(channels_out, channels_out)),
         )
-        self.shortcut = convolution(channels_in, 1)
+        self.shortcut = normalised(nn.Conv2d(channels_in, channels_out, 1, bias=False))
         self.drop = drop
 
     def forward(self, x: Tensor) -> Tensor:
