@@ -47,6 +47,11 @@ def test_the_learning_rate_falls_by_epoch_or_by_step_and_rises_first():
     assert rates[0] == pytest.approx(1 / 8)
     assert rates == [*sorted(rates[:8]), *sorted(rates[8:], reverse=True)]
     assert rates[39] < 0.01
+    at_the_end = settings(epochs=4, lr=1.0, annealing="end", warm_up=0)
+    rates = [learning_rate(at_the_end, step, 10) for step in range(40)]
+    assert rates[:33] == pytest.approx([1.0] * 33)
+    assert rates[36] == pytest.approx(0.5)
+    assert rates[39] == pytest.approx(1 / 8)
 
 
 def test_the_average_is_that_of_weights_and_statistics():

@@ -10,6 +10,8 @@ import torch
 from pseudoshot.training.recipes import OptimiserName
 from pseudoshot.training.settings import RunSettings
 
+END = 0.2  # of a training
+
 
 def build_optimiser(
     name: OptimiserName, groups: list[dict[str, Any]], lr: float
@@ -21,11 +23,16 @@ def build_optimiser(
 
 
 def learning_rate(settings: RunSettings, step: int, steps_per_epoch: int) -> float:
-    """A cosine from lr to 0, in steps of an epoch as the paper's released code, or smoothly.
+    """Of one step: held below a straight rise to lr over the first `warm_up` steps, and annealed.
 
-    Over the first `warm_up` steps it is also held below a straight rise to lr.
+    By a cosine from lr to 0, which moves on every `epoch` (the paper's released code) or every
+    `step`; or by a straight line over the last fifth of the training, the `end`.
     """
     since = step // steps_per_epoch * steps_per_epoch if settings.annealing == "epoch" else step
     progress = since / (settings.epochs * steps_per_epoch)
+    if settings.annealing == "end":
+        annealed = min(1.0, (1 - progress) / END)
+    else:
+        annealed = 0.5 * (1 + math.cos(math.pi * progress))
     rising = min(1.0, (step + 1) / settings.warm_up) if settings.warm_up else 1.0
-    return settings.lr * rising * 0.5 * (1 + math.cos(math.pi * progress))
+    return settings.lr * rising * annealed

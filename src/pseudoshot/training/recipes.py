@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 RecipeName = Literal["paper", "fast"]
 OptimiserName = Literal["adam", "sgd"]
-Annealing = Literal["epoch", "step"]
+Annealing = Literal["epoch", "step", "end"]
 
 DEFAULT_BACKBONE: dict[str, str] = {"paper": "conv4", "fast": "conv4-pyramid"}
 _OF_THE_EPISODE = ("images", "query", "head_lr_scale")
