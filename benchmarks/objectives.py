@@ -13,16 +13,16 @@ the one that waits sleeps. Peak memory is what a side adds to its process (Linux
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import statistics
 import time
-from collections.abc import Callable
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from turns import take_turns
 
 from pseudoshot.allocator import keep_freed_memory
 from pseudoshot.backbones.base import Backbone
@@ -32,6 +32,14 @@ from pseudoshot.tasks import Tasks, resample_tasks
 C, WAY, SHOT, QUERY, TASKS, DIM = 32, 5, 1, 5, 256, 640
 V = SHOT + QUERY
 Objective = Callable[[Method, Tensor, Tasks], Tensor]
+
+
+class Measured(NamedTuple):
+    """One step of one side; the memory is its process's at its peak so far."""
+
+    loss: float
+    seconds: float
+    megabytes: float
 
 
 class NoBackbone(Backbone):
@@ -103,18 +111,15 @@ def step(objective: Objective, method: Method, embeddings: Tensor, tasks: Tasks)
     return loss.item()
 
 
-def side_of(name: str, side: str, threads: int, pipe: Connection) -> None:
-    """A process of one side: for each message a step and its seconds; at the end its peak in MB."""
-    torch.set_num_threads(threads)
+def side_of(name: str, side: str) -> Iterator[Measured]:
     keep_freed_memory()
     method, (embeddings, tasks) = build(name), episode()
     before = kilobytes("VmRSS")
-    pipe.send(step(SIDES[name][side], method, embeddings, tasks))  # warms up
-    while pipe.recv():
+    while True:
         start = time.perf_counter()
-        step(SIDES[name][side], method, embeddings, tasks)
-        pipe.send(time.perf_counter() - start)
-    pipe.send((kilobytes("VmHWM") - before) / 1024)
+        loss = step(SIDES[name][side], method, embeddings, tasks)
+        seconds = time.perf_counter() - start
+        yield Measured(loss, seconds, (kilobytes("VmHWM") - before) / 1024)
 
 
 def kilobytes(field: str) -> int:
@@ -124,24 +129,16 @@ def kilobytes(field: str) -> int:
 
 
 def compare(name: str, rounds: int, threads: int) -> None:
-    context = multiprocessing.get_context("spawn")
-    pipes: dict[str, Connection] = {}
-    for side in SIDES[name]:
-        pipes[side], theirs = context.Pipe()
-        context.Process(target=side_of, args=(name, side, threads, theirs), daemon=True).start()
-    losses = [pipe.recv() for pipe in pipes.values()]
+    sides = {side: (side_of, (name, side)) for side in SIDES[name]}
+    taken: dict[str, list[Measured]] = take_turns(sides, rounds, threads)
+    plain, ours = taken["plain"], taken["ours"]
+    losses = plain[0].loss, ours[0].loss
     assert abs(losses[0] - losses[1]) < 1e-3, f"the sides disagree: {losses}"
-    seconds: dict[str, list[float]] = {side: [] for side in pipes}
-    for _ in range(rounds):
-        for side, pipe in pipes.items():
-            pipe.send(True)
-            seconds[side].append(pipe.recv())
-    ratios = sorted(p / o for p, o in zip(seconds["plain"], seconds["ours"], strict=True))
     print(f"{name}: {TASKS} tasks of {WAY} ways, {C} images x {V} views, d = {DIM}")
-    for side, label in (("plain", "every task materialised"), ("ours", "pseudoshot")):
-        pipes[side].send(False)
-        median = 1000 * statistics.median(seconds[side])
-        print(f"  {label}: {median:.0f} ms, {pipes[side].recv():.0f} MB at its peak")
+    for measured, label in ((plain, "every task materialised"), (ours, "pseudoshot")):
+        median = 1000 * statistics.median(m.seconds for m in measured)
+        print(f"  {label}: {median:.0f} ms, {measured[-1].megabytes:.0f} MB at its peak")
+    ratios = sorted(p.seconds / o.seconds for p, o in zip(plain, ours, strict=True))
     print(f"  ratio {statistics.median(ratios):.1f}, from {ratios[0]:.1f} to {ratios[-1]:.1f}")
 
 

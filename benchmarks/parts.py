@@ -12,15 +12,15 @@ part of the rate that a large matrix product reaches in the same process.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import statistics
 import time
+from collections.abc import Iterator
 from itertools import pairwise
-from multiprocessing.connection import Connection
 
 import torch
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
+from turns import take_turns
 
 from pseudoshot.allocator import keep_freed_memory
 from pseudoshot.backbones import build_backbone, compiled
@@ -113,30 +113,16 @@ def matmul_rate() -> float:
     return 2 * MATMUL**3 / statistics.median(b - a for a, b in pairwise(times[1:]))
 
 
-def serve(case: tuple[str, int, int], stock: bool, threads: int, pipe: Connection) -> None:
-    torch.set_num_threads(threads)
+def side_of(case: tuple[str, int, int], stock: bool) -> Iterator[tuple[dict[str, float], float]]:
     step = Step(*case, stock)
-    step.run()
-    while pipe.recv():
+    while True:
         parts = step.parts()
-        share = step.operations / sum(parts.values()) / matmul_rate()
-        pipe.send((parts, share))
+        yield parts, step.operations / sum(parts.values()) / matmul_rate()
 
 
 def compare(case: tuple[str, int, int], rounds: int, threads: int) -> None:
-    context = multiprocessing.get_context("spawn")
-    pipes: dict[str, Connection] = {}
-    for side in ("before", "after"):
-        pipes[side], theirs = context.Pipe()
-        arguments = (case, side == "before", threads, theirs)
-        context.Process(target=serve, args=arguments, daemon=True).start()
-    taken: dict[str, list[tuple[dict[str, float], float]]] = {side: [] for side in pipes}
-    for _ in range(rounds):
-        for side, pipe in pipes.items():
-            pipe.send(True)
-            taken[side].append(pipe.recv())
-    for pipe in pipes.values():
-        pipe.send(False)
+    sides = {"before": (side_of, (case, True)), "after": (side_of, (case, False))}
+    taken: dict[str, list[tuple[dict[str, float], float]]] = take_turns(sides, rounds, threads)
     name, size, images = case
     print(f"{name}, {size} px, {images} images x {VIEWS} views, {threads} threads, {rounds} rounds")
     for part in (*PARTS, "tasks and the rest"):

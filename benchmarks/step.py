@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from turns import take_turns
 from views import pillow_amdim
 
 from pseudoshot.allocator import keep_freed_memory
@@ -150,51 +149,20 @@ SIDES = {
 }
 
 
-def serve(side: str, threads: int) -> None:
-    """Make a step for every line that comes in, and print the seconds of its parts."""
-    torch.set_num_threads(threads)
+def side_of(side: str) -> Iterator[dict[str, float]]:
+    """The seconds of each part of a step."""
     torch.manual_seed(0)
     images = torch.randint(0, 256, (C, 1, SIZE, SIZE, 3), dtype=torch.uint8).repeat(1, V, 1, 1, 1)
-    steps = SIDES[side](images)
-    for _ in sys.stdin:
-        print(*(f"{name}={spent}" for name, spent in next(steps)), sep=";", flush=True)
-
-
-def ask(worker: subprocess.Popen[str]) -> dict[str, float]:
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    worker.stdin.write("step\n")
-    worker.stdin.flush()
-    parts = (part.split("=") for part in worker.stdout.readline().strip().split(";"))
-    return {name: float(spent) for name, spent in parts}
+    return map(dict, SIDES[side](images))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--side", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.side:
-        serve(arguments.side, arguments.threads)
-        return
-    workers = {
-        side: subprocess.Popen(
-            [sys.executable, __file__, "--side", side, "--threads", str(arguments.threads)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for side in SIDES
-    }
-    taken: dict[str, list[dict[str, float]]] = {side: [] for side in workers}
-    for round_ in range(arguments.rounds + 2):
-        for side, worker in workers.items():
-            parts = ask(worker)
-            if round_ >= 2:  # the first two warm up
-                taken[side].append(parts)
-    for worker in workers.values():
-        worker.communicate()
+    sides = {side: (side_of, (side,)) for side in SIDES}
+    taken = take_turns(sides, arguments.rounds, arguments.threads, warm_up=2)
     print(f"training step, conv4, {SIZE} px, {C} images x {V} views, {TASKS} tasks, ", end="")
     print(f"{arguments.threads} threads, {arguments.rounds} rounds")
     report(taken)

@@ -25,8 +25,8 @@ class TrainOptions:
     recipe: Annotated[
         str | None,
         Parameter(
-            help="What is not given otherwise: as in the paper (default), or fast, which reaches "
-            "the same accuracy in less time on a CPU."
+            help="What is not given: as in the paper (default), or fast, for trainings of "
+            "minutes on a CPU (results/README.md says how the two compare)."
         ),
     ] = None
     method: Annotated[
@@ -80,10 +80,13 @@ class TrainOptions:
         float | None, Parameter(help="First learning rate, annealed to 0: 0.002 adam, 0.03 sgd.")
     ] = None
     annealing: Annotated[
-        str | None, Parameter(help="The learning rate falls every epoch (paper) or step (fast).")
+        str | None,
+        Parameter(
+            help="The learning rate falls every epoch (paper), every step, or at the end (fast)."
+        ),
     ] = None
     warm_up: Annotated[
-        int | None, Parameter(help="Steps in which the learning rate rises: 0, fast 100.")
+        int | None, Parameter(help="Steps in which the learning rate rises from 0; none.")
     ] = None
     averaging: Annotated[
         float | None,

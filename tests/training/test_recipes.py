@@ -21,7 +21,7 @@ def test_the_paper_is_followed_unless_told_otherwise():
     assert (paper.recipe, paper.backbone, paper.averaging) == ("paper", "conv4", 0)
     assert (paper.episode["images"], paper.episode["query"]) == (64, 5)
     fast = settings(recipe="fast")
-    assert (fast.backbone, fast.annealing) == ("conv4-pyramid", "step")
+    assert (fast.backbone, fast.annealing) == ("conv4-pyramid", "end")
     assert (fast.episode["images"], fast.episode["query"]) == (128, 2)
 
 

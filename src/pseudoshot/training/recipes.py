@@ -44,6 +44,4 @@ def recipe_of(name: RecipeName, backbone: str) -> Recipe:
     paper = _CONVNET if backbone.startswith("conv4") else _RESNET
     if name == "paper":
         return paper
-    return replace(
-        paper, images=2 * paper.images, query=2, annealing="step", warm_up=100, averaging=0.99
-    )
+    return replace(paper, images=2 * paper.images, query=2, annealing="end", averaging=0.99)
