@@ -41,3 +41,11 @@ def _sync_folder(folder: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     with replaced(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; no, for a name that no file can have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long, or with a NUL
+        return False

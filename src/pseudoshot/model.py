@@ -19,7 +19,7 @@ from pseudoshot.console import progress_bar
 from pseudoshot.data import ImageSet
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
 from pseudoshot.errors import PseudoshotError
-from pseudoshot.files import replaced, write_text
+from pseudoshot.files import is_file, replaced, write_text
 from pseudoshot.similarity import Similarity
 
 _LUMA = (0.299, 0.587, 0.114)
@@ -135,14 +135,14 @@ def load(folder: Path | str) -> Embedder:
 
 def _read_card(folder: Path) -> ModelCard:
     path = folder / "model.json"
-    if not path.is_file():
-        unfinished = (folder / "run.json").is_file()
+    if not is_file(path):
+        unfinished = is_file(folder / "run.json")
         hint = (
             "its training has not finished: continue with --resume"
             if unfinished
             else ("give the --out folder of a finished `pseudoshot train`")
         )
-        raise PseudoshotError(f"'{folder}' holds no model: {hint}")
+        raise PseudoshotError(f"'{str(folder)[:300]}' holds no model: {hint}")
     try:
         fields: Any = json.loads(path.read_text(encoding="utf-8"))
         return ModelCard.model_validate(fields)

@@ -116,3 +116,9 @@ def test_weights_of_another_shape_are_refused(tmp_path):
     (tmp_path / "model.json").write_text(json.dumps({**card, "backbone": "resnet12"}))
     with pytest.raises(PseudoshotError, match="cannot be read"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["9" * 5000, "a\0b"])
+def test_a_name_that_no_folder_can_have_holds_no_model(name):
+    with pytest.raises(PseudoshotError, match="holds no model"):
+        load(name)
