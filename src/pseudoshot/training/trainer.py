@@ -107,13 +107,14 @@ class Trainer:
         )
 
     def state_dict(self) -> dict[str, Any]:
+        average = {} if self.average is None else {"average": self.average.state_dict()}
         return {
+            **average,
             "step": self.step,
             "seconds": self.seconds,
             "images": self.images.fingerprint(),
             "method": self.method.state_dict(),
             "optimiser": self.optimiser.state_dict(),
-            "average": {} if self.average is None else self.average.state_dict(),
             "source": self.base.source.state_dict(),
             "generator": self.generator.get_state(),
             "dropout_generator": torch.get_rng_state(),
