@@ -25,6 +25,10 @@ def test_the_paper_is_followed_unless_told_otherwise():
     assert (fast.episode["images"], fast.episode["query"]) == (128, 2)
 
 
+def test_the_paper_leaves_a_method_its_own_queries():
+    assert resolve_settings("glyphs", {"method": "finetune"}, {}).episode["query"] == 3
+
+
 def test_what_is_given_stands_whatever_the_recipe():
     chosen = resolve_settings("glyphs", {"recipe": "fast", "backbone": "resnet12"}, {"query": 7})
     assert (chosen.backbone, chosen.optimiser) == ("resnet12", "sgd")

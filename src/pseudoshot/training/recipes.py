@@ -22,7 +22,7 @@ class Recipe:
     epochs: int
     images: int
     head_lr_scale: float
-    query: int = 5
+    query: int | None = None  # the method's own
     annealing: Annealing = "epoch"
     warm_up: int = 0
     averaging: float = 0.0
@@ -31,7 +31,8 @@ class Recipe:
         return {name: value for name, value in asdict(self).items() if name not in _OF_THE_EPISODE}
 
     def of_the_episode(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _OF_THE_EPISODE}
+        values = {name: getattr(self, name) for name in _OF_THE_EPISODE}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 # Section 6.3
