@@ -51,6 +51,10 @@ class TrainOptions:
             "randaug; for characters strokes (omniglot's default) and typefaces (glyphs')."
         ),
     ] = None
+    view_scale: Annotated[
+        float | None,
+        Parameter(help="Side of a view as a part of the image's: 1 (paper), 0.5 (fast, photos)."),
+    ] = None
     size: Annotated[
         int | None,
         Parameter(help="Side of the images in pixels: the set's own, or 64 for a folder."),

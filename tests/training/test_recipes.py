@@ -35,6 +35,26 @@ def test_what_is_given_stands_whatever_the_recipe():
     assert (chosen.episode["images"], chosen.episode["query"]) == (64, 7)
 
 
+def test_fast_takes_smaller_views_where_views_are_crops():
+    assert resolve_settings("cifar-fs", {"recipe": "fast"}, {}).view_scale == 0.5
+    assert resolve_settings("cifar-fs", {}, {}).view_scale == 1
+    assert settings(recipe="fast").view_scale == 1  # letters are not cropped
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"views": "strokes", "view_scale": 0.5}, "of the image's own size"),
+        ({"views": "amdim", "view_scale": 0.5, "backbone": "conv4-flat"}, "images of one size"),
+        ({"views": "amdim", "view_scale": 0}, "greater than 0"),
+        ({"views": "amdim", "view_scale": 2}, "less than or equal to 1"),
+    ],
+)
+def test_smaller_views_that_cannot_be_are_refused(options, words):
+    with pytest.raises(PseudoshotError, match=words):
+        settings(**options)
+
+
 def test_an_unknown_recipe_names_the_known():
     with pytest.raises(PseudoshotError, match="unknown recipe 'fats', did you mean 'fast'"):
         settings(recipe="fats")

@@ -32,13 +32,13 @@ def cubic(distance: float) -> float:
     return 0.0
 
 
-def bicubic(image: Image, y: float, x: float) -> Image:
-    """The colour at a point from the pixels less than two away; outside there are none."""
+def bicubic(image: Image, y: float, x: float, down: float, across: float) -> Image:
+    """The colour at a point from the pixels of less than two kernel widths away, if any."""
     h, w, c = image.shape
     colour, total = np.zeros(c), 0.0
     for i in range(h):
         for j in range(w):
-            weight = cubic(abs(y - i)) * cubic(abs(x - j))
+            weight = cubic(abs(y - i) / down) * cubic(abs(x - j) / across)
             colour += weight * image[i, j]
             total += weight
     return colour / total
@@ -50,12 +50,13 @@ def resize(image: Image, h: int, w: int) -> Image:
     for i in range(h):
         for j in range(w):
             y, x = (i + 0.5) * rows / h - 0.5, (j + 0.5) * columns / w - 0.5
-            out[i, j] = bicubic(image, y, x)
+            out[i, j] = bicubic(image, y, x, max(rows / h, 1), max(columns / w, 1))
     return out.clip(0, 1)
 
 
 def crop(
     image: Image,
+    size: tuple[int, int],
     top: int,
     left: int,
     height: int,
@@ -65,7 +66,7 @@ def crop(
     right: int,
 ) -> Image:
     """Cut the box out, resize it, mirror it, pad it by reflection and cut the shifted window."""
-    h, w, _ = image.shape
+    h, w = size
     out = resize(image[top : top + height, left : left + width], h, w)
     if mirrored:
         out = out[:, ::-1]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,27 +27,32 @@ def cropped(images: np.ndarray, crops: Crops) -> np.ndarray:
 
 
 def per_view(crops: Crops) -> list[tuple[int, ...]]:
-    return [tuple(int(v) for v in row) for row in zip(*vars(crops).values(), strict=True)]
+    columns = [value for name, value in vars(crops).items() if name != "size"]
+    return [tuple(int(v) for v in row) for row in zip(*columns, strict=True)]
 
 
+@pytest.mark.parametrize("scale", [1, 0.8, 0.5])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_crop_equals_the_plain_loop(shape: tuple[int, int, int]) -> None:
+def test_crop_equals_the_plain_loop(shape: tuple[int, int, int], scale: float) -> None:
     images = pixels(24, shape)
-    crops = EVERYTHING.draw(8, 3, shape[:2], torch.Generator().manual_seed(1))
+    policy = replace(EVERYTHING, shift=2 if scale < 1 else 4, scale=scale)
+    crops = policy.draw(8, 3, shape[:2], torch.Generator().manual_seed(1))
     assert crops.mirrored.any()
     assert crops.down.any()
     assert crops.right.any()
     expected = [
-        reference.crop(image / 255, *view)
+        reference.crop(image / 255, crops.size, *view)
         for image, view in zip(images, per_view(crops), strict=True)
     ]
     np.testing.assert_allclose(cropped(images, crops), expected, atol=2e-6)
 
 
+@pytest.mark.parametrize("scale", [1, 0.7, 0.5, 0.2])
 @pytest.mark.parametrize("shape", [(32, 32, 3), (27, 40, 3), (28, 28, 1)])
-def test_crop_equals_pillow(shape: tuple[int, int, int]) -> None:
+def test_crop_equals_pillow(shape: tuple[int, int, int], scale: float) -> None:
     images = pixels(20, shape)
-    crops = RandomCrop(mirror=0).draw(20, 1, shape[:2], torch.Generator().manual_seed(2))
+    policy = RandomCrop(mirror=0, scale=scale)
+    crops = policy.draw(20, 1, shape[:2], torch.Generator().manual_seed(2))
     views = cropped(images, crops) * 255
     for image, view, (top, left, height, width, *_) in zip(
         images, views, per_view(crops), strict=True
@@ -54,7 +60,7 @@ def test_crop_equals_pillow(shape: tuple[int, int, int]) -> None:
         box = (left, top, left + width, top + height)
         for channel in range(shape[2]):  # bytes would be clipped twice
             cut = Image.fromarray(image[..., channel].astype(np.float32)).crop(box)
-            resized = np.asarray(cut.resize((shape[1], shape[0]), Image.Resampling.BICUBIC))
+            resized = np.asarray(cut.resize(crops.size[::-1], Image.Resampling.BICUBIC))
             assert np.abs(resized.clip(0, 255) - view[..., channel]).max() <= 0.01
 
 

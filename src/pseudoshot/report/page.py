@@ -45,7 +45,9 @@ def write_report(
         sections_of(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else []
     )
     fresh = [
-        samples_section(images, settings.views) if images is not None else None,
+        samples_section(images, settings.views, settings.view_scale)
+        if images is not None
+        else None,
         task_section(novel, settings.method_settings().similarity, settings.views)
         if novel is not None
         else None,

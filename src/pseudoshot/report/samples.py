@@ -14,14 +14,15 @@ from pseudoshot.views.draw import draw_views
 _IMAGES, _VIEWS, _SEED = 6, 6, 0
 
 
-def samples_section(images: ImageSet, views: str) -> Section | None:
+def samples_section(images: ImageSet, views: str, scale: float = 1.0) -> Section | None:
     """Rows of an image and its views, drawn with a fixed seed."""
     if len(images) == 0:
         return None
     generator = torch.Generator().manual_seed(_SEED)
     count = min(_IMAGES, len(images))
     rows = sample_distinct(torch.tensor(len(images)), count, generator)
-    drawn = draw_views(images, rows[:, None].expand(-1, _VIEWS), get_policy(views), generator)
+    policy = get_policy(views, scale)
+    drawn = draw_views(images, rows[:, None].expand(-1, _VIEWS), policy, generator)
     copies = (255 * drawn).round().byte().permute(0, 1, 3, 4, 2).numpy()  # (C, V, h, w, c)
 
     painter = Painter.of(images, views)

@@ -49,7 +49,10 @@ def _circumstances(settings: RunSettings) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "compiled steps": "none" if compiled.library() is None else compiled.source_digest(),
     }
-    return {"strengths": asdict(get_policy(settings.views)), "versions": versions}
+    return {
+        "strengths": asdict(get_policy(settings.views, settings.view_scale)),
+        "versions": versions,
+    }
 
 
 class RunFolder:

@@ -21,7 +21,7 @@ from pseudoshot.training.recipes import (
     RecipeName,
     recipe_of,
 )
-from pseudoshot.views import POLICIES
+from pseudoshot.views import POLICIES, Cropping, get_policy
 
 T = TypeVar("T")
 
@@ -44,6 +44,7 @@ class RunSettings(BaseModel):
     episode: dict[str, Any] = Field(default_factory=dict)  # the method's settings, complete
     backbone: str = "conv4"
     views: str
+    view_scale: float = Field(default=1.0, gt=0, le=1)  # a view's side, as part of the image's
     optimiser: OptimiserName
     lr: PositiveFloat = Field(le=1e6)
     annealing: Annealing = "epoch"  # how often the learning rate is lowered
@@ -75,6 +76,9 @@ def resolve_settings(data: str, options: dict[str, Any], episode: dict[str, Any]
         **recipe.of_the_run(),
         **options,
     }
+    policy = _look_up("views", filled["views"], POLICIES)
+    if not isinstance(policy, Cropping) and "view_scale" not in options:
+        filled["view_scale"] = 1.0
     method = _look_up("method", filled.get("method", "baseline"), METHODS)
     of_recipe = recipe.of_the_episode()
     known = {name: of_recipe[name] for name in of_recipe if name in method.Settings.model_fields}
@@ -128,6 +132,7 @@ def _validated(options: dict[str, Any], episode: dict[str, Any]) -> RunSettings:
     except ValidationError as error:
         raise PseudoshotError(_explain(error, method, method_settings)) from error
     _refuse_impossible(complete)
+    _refuse_smaller_views(settings)
     return settings
 
 
@@ -151,6 +156,13 @@ def _refuse_impossible(episode: EpisodeSettings) -> None:
             f"{tasks} tasks of {entries // tasks:,} views are above the limit of "
             f"{MOST_ENTRIES:,} in all: lower --tasks"
         )
+
+
+def _refuse_smaller_views(settings: RunSettings) -> None:
+    """Where they cannot be made, or where an embedding would be of another size than at test."""
+    get_policy(settings.views, settings.view_scale)
+    if settings.view_scale != 1 and settings.backbone == "conv4-flat":
+        raise PseudoshotError("conv4-flat takes images of one size: leave --view-scale at 1")
 
 
 def _explain(error: ValidationError, method: str, settings: type[EpisodeSettings]) -> str:

@@ -30,7 +30,7 @@ class Trainer:
         self.generator = torch.Generator().manual_seed(settings.seed)  # of images, views, tasks
         self.settings, self.team = settings, team
         self.episode = settings.method_settings()
-        self.policy = get_policy(settings.views)
+        self.policy = get_policy(settings.views, settings.view_scale)
         self.images = images
         method = METHODS[settings.method]
         self.base = BaseImages(images, self.generator, method.labelled, settings.labels)

@@ -20,9 +20,10 @@ TRIES = 10  # boxes proposed before the centred one is taken, as in Inception's 
 
 @dataclass(frozen=True)
 class Crops:
-    """What happens to each view: its box is resized to the image, mirrored, then shifted."""
+    """What happens to each view: its box is resized to `size`, mirrored, then shifted."""
 
-    top: Tensor  # (B,), as are they all; whole numbers stored as float
+    size: tuple[int, int]  # of the views
+    top: Tensor  # (B,), as are all from here on; whole numbers stored as float
     left: Tensor
     height: Tensor
     width: Tensor
@@ -33,7 +34,11 @@ class Crops:
 
 @dataclass(frozen=True)
 class RandomCrop:
-    """A random resized crop, a mirror image and a shift by whole pixels, in that order."""
+    """A random resized crop, a mirror image and a shift by whole pixels, in that order.
+
+    A crop enlarges what it shows. A `scale` below 1 makes views smaller than the image, so that
+    things are of the size they have in whole images, at a fraction of the arithmetic.
+    """
 
     area: tuple[float, float] = (0.08, 1.0)
     aspect: tuple[float, float] = (3 / 4, 4 / 3)
@@ -41,6 +46,7 @@ class RandomCrop:
     mirror_together: bool = False  # one draw for all the views of a pseudo-class
     shift: int = 0
     shift_probability: float = 0.0
+    scale: float = 1.0  # a view's side as a part of the image's
 
     def draw(self, classes: int, views: int, size: tuple[int, int], generator: Generator) -> Crops:
         count = classes * views
@@ -50,7 +56,8 @@ class RandomCrop:
         shifts = torch.randint(-self.shift, self.shift + 1, (2, count), generator=generator)
         shifts = shifts * (torch.rand(count, generator=generator) < self.shift_probability)
         down, right = shifts.float()
-        return Crops(top, left, height, width, mirrored, down, right)
+        view = tuple(max(1, round(side * self.scale)) for side in size)
+        return Crops((view[0], view[1]), top, left, height, width, mirrored, down, right)
 
 
 def draw_boxes(
@@ -88,33 +95,39 @@ def draw_boxes(
 
 
 def crop(images: Tensor, crops: Crops) -> Tensor:
-    """The views (B, c, h, w) of images (B, c, h, w), boxes enlarged by bicubic interpolation."""
-    h, w = images.shape[-2:]
+    """The views (B, c, *size) of images (B, c, h, w), boxes resized by bicubic interpolation."""
+    (h, w), (rows_out, columns_out) = images.shape[-2:], crops.size
     upright = torch.zeros_like(crops.mirrored)
-    rows = resampling(h, crops.top, crops.height, upright, crops.down)
-    columns = resampling(w, crops.left, crops.width, crops.mirrored, crops.right)
+    rows = resampling(h, rows_out, crops.top, crops.height, upright, crops.down)
+    columns = resampling(w, columns_out, crops.left, crops.width, crops.mirrored, crops.right)
     return (rows[:, None] @ images @ columns.mT[:, None]).clamp_(0, 1)
 
 
-def resampling(size: int, start: Tensor, extent: Tensor, mirrored: Tensor, shift: Tensor) -> Tensor:
-    """What each pixel takes from the pixels of one axis, (B, size, size): rows add up to 1.
+def resampling(
+    size: int, out: int, start: Tensor, extent: Tensor, mirrored: Tensor, shift: Tensor
+) -> Tensor:
+    """What each of `out` pixels takes from the `size` of one axis, (B, out, size).
 
-    The steps are undone from last to first. Neighbours outside the box do not bleed in: as in
-    Pillow, the others share their weight.
+    Rows add up to 1. The steps are undone from last to first. As in Pillow, neighbours outside the
+    box do not bleed in, the others share their weight; and where a box is made smaller, the kernel
+    is as much wider.
     """
-    position = reflect(torch.arange(size) - shift[:, None], size)
-    position = torch.where(mirrored[:, None], size - 1 - position, position)
-    within = (position + 0.5) * (extent / size)[:, None] - 0.5
-    taps = within.floor()[..., None] + torch.arange(-1, 3)  # (B, size, 4)
+    position = reflect(torch.arange(out) - shift[:, None], out)
+    position = torch.where(mirrored[:, None], out - 1 - position, position)
+    within = (position + 0.5) * (extent / out)[:, None] - 0.5
+    width = (extent / out).clamp_min(1)[:, None, None]
+    reach = math.ceil(2 * max(1.0, size / out))
+    taps = within.floor()[..., None] + torch.arange(1 - reach, reach + 1)  # (B, out, 2 reach)
     inside = (taps >= 0) & (taps < extent[:, None, None])
-    weights = _cubic((within[..., None] - taps).abs()) * inside
+    weights = _cubic((within[..., None] - taps).abs() / width) * inside
     weights /= weights.sum(-1, keepdim=True)
     pixels = (start[:, None, None] + taps).clamp(0, size - 1).long()
-    return torch.zeros(len(start), size, size).scatter_add_(2, pixels, weights)
+    return torch.zeros(len(start), out, size).scatter_add_(2, pixels, weights)
 
 
 def _cubic(distance: Tensor) -> Tensor:
-    """Keys's kernel with a = -1/2, as Pillow's BICUBIC, for distances of up to 2."""
+    """Keys's kernel with a = -1/2, as Pillow's BICUBIC."""
+    distance = distance.clamp_max(2)  # where it ends, at 0
     near = (1.5 * distance - 2.5) * distance.square() + 1
     far = ((-0.5 * distance + 2.5) * distance - 4) * distance + 2
     return torch.where(distance < 1, near, far)
