@@ -14,6 +14,7 @@ from pseudoshot._version import __version__
 from pseudoshot.errors import PseudoshotError
 
 if TYPE_CHECKING:
+    from pseudoshot.classify import FewShotClassifier, load_classifier
     from pseudoshot.data import ImageSet
     from pseudoshot.data import load as load_data
     from pseudoshot.evaluation import Evaluation, evaluate
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "Embedder": ("pseudoshot.model", "Embedder"),
     "Evaluation": ("pseudoshot.evaluation", "Evaluation"),
+    "FewShotClassifier": ("pseudoshot.classify", "FewShotClassifier"),
     "ImageSet": ("pseudoshot.data", "ImageSet"),
     "evaluate": ("pseudoshot.evaluation", "evaluate"),
     "load": ("pseudoshot.model", "load"),
+    "load_classifier": ("pseudoshot.classify", "load_classifier"),
     "load_data": ("pseudoshot.data", "load"),
     "train": ("pseudoshot.runs", "train"),
 }
@@ -42,11 +45,13 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Embedder",
     "Evaluation",
+    "FewShotClassifier",
     "ImageSet",
     "PseudoshotError",
     "__version__",
     "evaluate",
     "load",
+    "load_classifier",
     "load_data",
     "train",
 ]

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pseudoshot.errors import PseudoshotError
+
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
@@ -41,6 +43,14 @@ def _sync_folder(folder: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     with replaced(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def refuse_existing(file: Path) -> None:
+    """Where a file cannot be written without harm, or at all."""
+    if file.exists():
+        raise PseudoshotError(f"'{file}' exists and is not overwritten: name another file")
+    if not file.parent.is_dir():
+        raise PseudoshotError(f"there is no folder '{file.parent}' to write {file.name} to")
 
 
 def is_file(path: Path) -> bool:

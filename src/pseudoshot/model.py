@@ -22,6 +22,7 @@ from pseudoshot.errors import PseudoshotError
 from pseudoshot.files import is_file, replaced, write_text
 from pseudoshot.similarity import Similarity
 
+_BOX = Path(__file__).parent / "models"
 _LUMA = (0.299, 0.587, 0.114)
 
 
@@ -81,13 +82,18 @@ class Embedder(nn.Module):
             )
         return self.normalise(pixels).contiguous(memory_format=torch.channels_last)
 
+    def forward(self, images: Tensor) -> Tensor:
+        """(B, c, size, size) in [0, 1] to embeddings (B, d)."""
+        embeddings: Tensor = self.backbone(self.normalise(images))
+        return embeddings
+
     @torch.inference_mode()
     def embed_views(self, views: Tensor) -> Tensor:
         """The embeddings of views (C, V, c, h, w) in [0, 1] as they are at test, (C·V, d)."""
         was_training = self.training
         self.eval()
         device = next(self.backbone.parameters()).device
-        embeddings = self.backbone(self.normalise(views.to(device)).flatten(0, 1)).cpu()
+        embeddings: Tensor = self(views.to(device).flatten(0, 1)).cpu()
         self.train(was_training)
         return embeddings
 
@@ -116,12 +122,13 @@ class Embedder(nn.Module):
         write_text(folder / "model.json", self.card.model_dump_json(indent=2) + "\n")
 
 
-def load(folder: Path | str) -> Embedder:
-    """The embedding that a training left in its run folder.
+def load(run: Path | str) -> Embedder:
+    """The embedding that a training left in its run folder, or a model in the box by its name.
 
-    >>> load("runs/demo").embed(images)  # doctest: +SKIP
+    >>> load("conv4-cifar-fs").dim
+    64
     """
-    folder = Path(folder)
+    folder = _folder_of(run)
     card = _read_card(folder)
     backbone = build_backbone(card.backbone, card.channels, card.size)
     try:
@@ -133,6 +140,18 @@ def load(folder: Path | str) -> Embedder:
     return Embedder(backbone, card).eval()
 
 
+def models_in_the_box() -> tuple[str, ...]:
+    """The names of the trained models that come with the package."""
+    return tuple(sorted(folder.name for folder in _BOX.iterdir() if folder.is_dir()))
+
+
+def _folder_of(run: Path | str) -> Path:
+    """A folder of that name comes before a model in the box."""
+    given = Path(run)
+    boxed = str(run) in models_in_the_box() and not is_file(given / "model.json")
+    return _BOX / str(run) if boxed else given
+
+
 def _read_card(folder: Path) -> ModelCard:
     path = folder / "model.json"
     if not is_file(path):
@@ -140,7 +159,8 @@ def _read_card(folder: Path) -> ModelCard:
         hint = (
             "its training has not finished: continue with --resume"
             if unfinished
-            else ("give the --out folder of a finished `pseudoshot train`")
+            else "give the --out folder of a finished `pseudoshot train`, or a model in the box: "
+            + ", ".join(models_in_the_box())
         )
         raise PseudoshotError(f"'{str(folder)[:300]}' holds no model: {hint}")
     try:

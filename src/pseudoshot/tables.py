@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from pydantic.fields import FieldInfo
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from pseudoshot.classify.folders import Sorted
 from pseudoshot.data import SourceInfo, SplitCount
 from pseudoshot.evaluation import Evaluation
 from pseudoshot.methods import METHODS, EpisodeSettings, Method
@@ -35,6 +38,19 @@ def print_comparison(title: str, rows: Mapping[str, Sequence[Evaluation]]) -> No
         firsts = [evaluation.results[0] for evaluation in evaluations]
         table.add_row(name, *(f"{r.accuracy:.2f} ± {r.interval:.2f}" for r in firsts))
     _output.print(table)
+
+
+def print_sorting(result: Sorted) -> None:
+    """How many images each class got, and what could not be read."""
+    table = Table("class", "images", "mean confidence", title=None)
+    confidences = np.array(result.confidences)
+    labels = np.array(result.labels)
+    for label, count in result.counts().most_common():
+        mean = confidences[labels == label].mean()
+        table.add_row(escape(label), f"{count:,}", f"{mean:.2f}")
+    _output.print(table)
+    for reason in result.skipped:
+        _output.print(f"not read: {reason}", markup=False, soft_wrap=True)
 
 
 def print_sources(sources: Sequence[SourceInfo]) -> None:

@@ -1,51 +1,22 @@
 """Commands through their real entry point, as a user types them."""
 
 import json
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
+
+from tests.cli.entry import pseudoshot, refused
+from tests.pictures import draw_trees
 
 SMALL = ["--size", "16", "--images", "8", "--query", "2", "--tasks", "4", "--epochs", "1"]
 
 
-def pseudoshot(*arguments: object, root: Path | None = None) -> subprocess.CompletedProcess[str]:
-    entry = Path(sys.executable).with_name("pseudoshot")
-    environment = {**os.environ, "PSEUDOSHOT_DATA": str(root or "/nowhere"), "COLUMNS": "200"}
-    return subprocess.run(
-        [str(entry), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=300,
-        check=False,
-    )
-
-
-def refused(result: subprocess.CompletedProcess[str], message: str) -> None:
-    """One sentence on standard error, an exit code that is not 0, no traceback."""
-    assert result.returncode != 0
-    assert re.search(message, result.stderr), result.stderr
-    assert "Traceback" not in result.stderr
-    assert result.stdout == ""
-
-
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory) -> Path:
-    """Three classes of 20 noisy images: stripes down, stripes across, no stripes."""
+    """Three classes of 20 images."""
     folder = tmp_path_factory.mktemp("photos")
-    draw = np.random.default_rng(0)
-    rows, columns = np.mgrid[:30, :24]
-    for name, stripes in (("ash", rows // 3 % 2), ("birch", columns // 3 % 2), ("elm", rows * 0)):
-        (folder / name).mkdir()
-        for index in range(20):
-            pixels = 150 * stripes[..., None] + draw.integers(0, 100, (30, 24, 3))
-            Image.fromarray(pixels.astype(np.uint8)).save(folder / name / f"{index}.jpg")
+    draw_trees(folder, 20)
     (folder / "elm" / "broken.jpg").write_bytes(b"\xff\xd8 not a photo")
     return folder
 

@@ -65,12 +65,16 @@ def decode(file: Path | IO[bytes], size: int, zoom: float = 1.0) -> npt.NDArray[
             short_side = round(size * zoom)
             with _turn_of(image):
                 image.draft(None, (2 * short_side, 2 * short_side))
-                _refuse_bomb(image)
-                upright = _to_8_bits(_upright(image))
-                square = _central_square(upright, size, size / short_side)
-                return np.asarray(square.convert("RGB"))
+                return to_square(image, size, size / short_side)
     except Exception as error:  # a damaged file makes a decoder raise nearly anything
         raise PseudoshotError(_reason(error)) from error
+
+
+def to_square(image: Image.Image, size: int, part: float = 1.0) -> npt.NDArray[np.uint8]:
+    """An opened image's central square, `part` of its short side, as RGB bytes (size, size, 3)."""
+    _refuse_bomb(image)
+    square = _central_square(_to_8_bits(_upright(image)), size, part)
+    return np.asarray(square.convert("RGB"))
 
 
 def _turn_of(image: Image.Image) -> AbstractContextManager[object]:
@@ -123,7 +127,7 @@ def _to_8_bits(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I;16"):
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode in ("I", "F"):
-        return Image.fromarray(_scaled(np.asarray(image)))
+        return Image.fromarray(to_bytes(np.asarray(image)))
     if image.has_transparency_data:
         white = Image.new("RGBA", image.size, "white")
         white.alpha_composite(image.convert("RGBA"))
@@ -131,7 +135,7 @@ def _to_8_bits(image: Image.Image) -> Image.Image:
     return image.convert("L" if image.mode == "1" else "RGB")
 
 
-def _scaled(values: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
+def to_bytes(values: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
     """Wide values as 0..255: by the range they seem to be kept in, else by their own extremes."""
     finite = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     low, high = float(finite.min()), float(finite.max())

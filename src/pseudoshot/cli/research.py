@@ -1,26 +1,17 @@
-"""The command line: what a user types, and nothing else. No logic lives here."""
+"""The commands of someone who trains and measures."""
 
 from __future__ import annotations
 
 import json
 import shlex
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from pseudoshot._version import __version__
-from pseudoshot.cli_options import DataRoot, Rotations, TrainOptions
-from pseudoshot.console import console
-from pseudoshot.errors import PseudoshotError, StoppedError
-
-app = App(
-    name="pseudoshot",
-    version=__version__,
-    help="Learn from unlabelled images, then recognise new classes from one to fifty examples.",
-)
+from pseudoshot.cli.app import app
+from pseudoshot.cli.options import DataRoot, Rotations, TrainOptions
 
 
 @app.command
@@ -244,21 +235,3 @@ def list_data(*, data_root: DataRoot = None) -> None:
     from pseudoshot.tables import print_sources
 
     print_sources(describe(data_root))
-
-
-def main() -> None:
-    """The entry point: an error a user can put right is one sentence and exit code 1."""
-    try:
-        app()
-    except StoppedError as error:
-        console.print(f"pseudoshot: {error}", soft_wrap=True, markup=False)
-        sys.exit(error.code)
-    except PseudoshotError as error:
-        console.print(f"pseudoshot: {error}", style="red", soft_wrap=True, markup=False)
-        sys.exit(1)
-    except OSError as error:  # a full disk, a folder that may not be written
-        console.print(f"pseudoshot: {error}", style="red", soft_wrap=True, markup=False)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        console.print("interrupted; a training continues with --resume")
-        sys.exit(130)

@@ -1,0 +1,128 @@
+"""FewShotClassifier: from a few labelled images to the label of any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from pseudoshot.classify.calibration import choose_temperature
+from pseudoshot.classify.heads import HEADS, Floats
+from pseudoshot.classify.inputs import Images, embeddings_of, to_image_set
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.model import Embedder, load
+from pseudoshot.registry import look_up
+
+NONE_OF_THESE = "none of these"  # the label of a rejected image; where labels are numbers, -1
+
+
+class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn classifier of images, from one example a class on.
+
+    Parameters
+    ----------
+    model
+        An Embedder, a run folder or the name of a model in the box. Images are then a folder, an
+        ImageSet, or a list of paths, Pillow images or arrays; a 2-D array of floats is taken for
+        embeddings that the model has already made. None: feature vectors are classified.
+    head
+        "prototype" (nearest class mean, SNS), "logistic" or "ridge".
+    views
+        Random altered copies of each example that are averaged with it; 0 for none.
+    reject
+        Images whose confidence is below are "none of these" (-1 where labels are integers).
+    seed
+        Of the views and of the folds that calibrate confidence.
+
+    >>> features, labels = np.eye(3), ["cat", "dog", "fish"]
+    >>> FewShotClassifier().fit(features, labels).predict([[0.1, 2.0, 0.0]])
+    array(['dog'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        model: Embedder | str | Path | None = None,
+        *,
+        head: str = "prototype",
+        views: int = 0,
+        reject: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.model = model
+        self.head = head
+        self.views = views
+        self.reject = reject
+        self.seed = seed
+
+    def fit(self, X: Images, y: Sequence[Any] | npt.NDArray[Any] | None = None) -> Self:
+        """From examples and their labels; those of an ImageSet or of a folder may be left out."""
+        fitter = look_up("head", self.head, HEADS)
+        self._check_settings()
+        self.embedder_ = load(self.model) if isinstance(self.model, str | Path) else self.model
+        if self.embedder_ is None:
+            X, y = validate_data(self, X, y, dtype=np.float64)
+        else:
+            X, y = self._labelled(X, y)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.reject is not None and self._none in self.classes_:
+            raise PseudoshotError(f"{self._none!r} stands for rejected images, not for a class")
+        features = self._features(X, self.views)
+        if len(features) != len(labels):
+            raise PseudoshotError(f"{len(features)} images were given, and {len(labels)} labels")
+        way = len(self.classes_)
+        self.head_ = fitter(features, labels, way)
+        self.temperature_ = choose_temperature(fitter, features, labels, way, self.seed)
+        return self
+
+    def predict_proba(self, X: Images) -> Floats:
+        """How likely each image is of each of `classes_`, (n, classes)."""
+        check_is_fitted(self)
+        if self.embedder_ is None:
+            X = validate_data(self, X, dtype=np.float64, reset=False)
+        scores = self.head_.scores(self._features(X))
+        probabilities: Floats = softmax(scores / self.temperature_, axis=1)
+        return probabilities
+
+    def predict(self, X: Images) -> npt.NDArray[Any]:
+        """The likeliest class of each image; where it is less likely than `reject`, none."""
+        return self.labels_of(self.predict_proba(X))
+
+    def labels_of(self, probabilities: Floats) -> npt.NDArray[Any]:
+        """The labels that `predict` gives where `predict_proba` gave these."""
+        labels: npt.NDArray[Any] = self.classes_[probabilities.argmax(1)]
+        if self.reject is None:
+            return labels
+        rejected = probabilities.max(1) < self.reject
+        return np.where(rejected, np.array(self._none).astype(object), labels.astype(object))
+
+    @property
+    def _none(self) -> str | int:
+        return -1 if self.classes_.dtype.kind in "iu" else NONE_OF_THESE
+
+    def _check_settings(self) -> None:
+        if self.reject is not None and not 0 <= self.reject <= 1:
+            raise PseudoshotError(f"reject is a confidence from 0 to 1, not {self.reject}")
+        if self.views < 0 or (self.views and self.model is None):
+            raise PseudoshotError("views of examples need a model, and cannot be fewer than 0")
+
+    def _features(self, X: Images, views: int = 0) -> Floats:
+        if self.embedder_ is None:
+            return np.asarray(X, np.float64)
+        return embeddings_of(self.embedder_, X, views, self.seed)
+
+    def _labelled(self, X: Images, y: Any) -> tuple[Images, npt.NDArray[Any]]:
+        """Images and one label each; labels may be those that the images come with."""
+        assert self.embedder_ is not None
+        if y is not None:
+            return X, column_or_1d(y)
+        images = to_image_set(X, self.embedder_.card.size)
+        images.class_counts()  # refuses a set without labels
+        return images, np.array(images.classes)[images.labels]

@@ -1,0 +1,192 @@
+"""What a person does with a folder of images: sort it by a few examples, or embed it."""
+
+from __future__ import annotations
+
+import csv as csv_format
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from pseudoshot.classify.classifier import FewShotClassifier
+from pseudoshot.classify.heads import Floats
+from pseudoshot.classify.saved import load_classifier
+from pseudoshot.console import progress_bar
+from pseudoshot.data import ImageSet
+from pseudoshot.data import load as load_data
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.files import is_file, refuse_existing, replaced
+from pseudoshot.model import load
+
+COLUMNS = ("file", "label", "confidence", "runner_up")
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """What became of a folder: a label for each file that could be read."""
+
+    files: tuple[str, ...]
+    labels: tuple[str, ...]
+    confidences: tuple[float, ...]  # of the likeliest class, rejected or not
+    runners_up: tuple[str, ...]  # the likeliest class but that one; '' where there is one class
+    skipped: tuple[str, ...] = ()  # files that could not be read, and why
+
+    def counts(self) -> Counter[str]:
+        return Counter(self.labels)
+
+
+def classify_folder(
+    run: str | Path,
+    images: Path,
+    *,
+    support: Path | None = None,
+    csv: Path,
+    sort_into: Path | None = None,
+    copy: bool = False,
+    head: str = "prototype",
+    views: int = 0,
+    reject: float | None = None,
+) -> Sorted:
+    """Label the images of a folder from those of `support`, one subfolder a class; write a CSV.
+
+    `run` may also be a saved classifier, which needs no support.
+
+    >>> classify_folder("conv4-cifar-fs", Path("new"), support=Path("some"), csv=Path("l.csv"))
+    ... # doctest: +SKIP
+    """
+    refuse_existing(csv)
+    if sort_into is not None:
+        _check_destination(sort_into, (images, support))
+    if is_file(Path(run)):
+        if support is not None:
+            raise PseudoshotError(f"'{run}' is a classifier with classes already: no --support")
+        classifier = load_classifier(run)
+        classifier.reject = reject if reject is not None else classifier.reject
+    elif support is None:
+        raise PseudoshotError("give --support: a folder with one subfolder a class")
+    else:
+        classifier = FewShotClassifier(load(run), head=head, views=views, reject=reject)
+        classifier.fit(support)
+    if classifier.embedder_ is None:
+        raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
+    image_set = load_data(images, size=classifier.embedder_.card.size)
+    result = label(classifier, image_set)
+    with replaced(csv) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        write_csv(result, file)
+    if sort_into is not None:
+        _sort(result, images, sort_into, copy)
+    return result
+
+
+def label(classifier: FewShotClassifier, images: ImageSet) -> Sorted:
+    """Every image of a set by its likeliest class."""
+    return from_probabilities(
+        classifier, images.files, classifier.predict_proba(images), images.skipped
+    )
+
+
+def from_probabilities(
+    classifier: FewShotClassifier,
+    files: tuple[str, ...],
+    probabilities: Floats,
+    skipped: tuple[str, ...] = (),
+) -> Sorted:
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+    seconds = classifier.classes_[order[:, 1]] if order.shape[1] > 1 else np.full(len(order), "")
+    return Sorted(
+        files,
+        tuple(map(str, classifier.labels_of(probabilities))),
+        tuple(probabilities.max(1).tolist()),
+        tuple(map(str, seconds)),
+        skipped,
+    )
+
+
+def write_csv(result: Sorted, file: IO[str]) -> None:
+    writer = csv_format.writer(file)
+    writer.writerow(COLUMNS)
+    writer.writerows(_rows(result))
+
+
+def _rows(result: Sorted) -> Iterator[tuple[str, str, str, str]]:
+    for name, label, confidence, runner_up in zip(
+        result.files, result.labels, result.confidences, result.runners_up, strict=True
+    ):
+        yield (
+            name.encode(errors="replace").decode(),  # a name may hold bytes that are no text
+            label,
+            f"{confidence:.4f}",
+            runner_up,
+        )
+
+
+def embed_folder(run: str | Path, images: str | Path, out: Path) -> tuple[int, int]:
+    """Write the embeddings of a folder or a named set as .npz; how many, and of what length."""
+    if out.suffix != ".npz":
+        raise PseudoshotError(f"'{out}': the file to write must end in .npz")
+    refuse_existing(out)
+    embedder = load(run)
+    image_set = load_data(images, size=embedder.card.size)
+    arrays = {"embeddings": embedder.embed(image_set).numpy(), "files": np.array(image_set.files)}
+    if image_set.labels is not None:
+        arrays |= {"labels": image_set.labels, "classes": np.array(image_set.classes)}
+    with replaced(out) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+    count, dim = arrays["embeddings"].shape
+    return count, dim
+
+
+def _check_destination(folder: Path, sources: tuple[Path | None, ...]) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise PseudoshotError(f"'{folder}' is not empty: name a new folder to sort into")
+    for source in sources:
+        if source is not None and folder.resolve().is_relative_to(source.resolve()):
+            raise PseudoshotError(
+                f"'{folder}' lies within '{source}', whose images would be found twice from then "
+                f"on: name a folder elsewhere"
+            )
+
+
+def _sort(result: Sorted, images: Path, into: Path, copy: bool) -> None:
+    """A link to, or a copy of, every image below the folder of its class, under its own name."""
+    folders = folder_names(sorted(set(result.labels)))
+    with progress_bar() as bar:
+        pairs = list(zip(result.files, result.labels, strict=True))
+        for file, label in bar.track(pairs, description="sorting"):
+            target = into / folders[label] / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if copy:
+                shutil.copy2(images / file, target)
+            else:
+                _link(target, (images / file).resolve())
+
+
+def _link(target: Path, original: Path) -> None:
+    try:
+        target.symlink_to(original)
+    except OSError as error:
+        raise PseudoshotError(
+            f"a link cannot be made in '{target.parent}' ({error.strerror}): give --copy"
+        ) from error
+
+
+def folder_names(labels: list[str]) -> dict[str, str]:
+    """A folder name for each label, however the label is written; no two the same.
+
+    >>> folder_names(["cats", "a/b", "a:b", ".."])
+    {'cats': 'cats', 'a/b': 'a_b', 'a:b': 'a_b_2', '..': '_'}
+    """
+    names: dict[str, str] = {}
+    for label in labels:
+        plain = re.sub(r'[\\/:*?"<>|\x00-\x1f]', "_", label)[:100].strip(". ") or "_"
+        name, number = plain, 1
+        while name.casefold() in map(str.casefold, names.values()):
+            number += 1
+            name = f"{plain}_{number}"
+        names[label] = name
+    return names

@@ -1,0 +1,164 @@
+"""The commands of someone with images: classify, suggest, serve, embed, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from pseudoshot.cli.app import app
+
+
+@app.command
+def classify(
+    run: str,
+    /,
+    *,
+    images: Path,
+    support: Path | None = None,
+    csv: Path = Path("labels.csv"),
+    sort_into: Path | None = None,
+    copy: Annotated[bool, Parameter(negative=())] = False,
+    head: str = "prototype",
+    views: int = 0,
+    reject: float | None = None,
+) -> None:
+    """Sort a folder of images by a few examples of each class.
+
+    Writes a CSV of file, label, confidence and runner-up. No image is moved, changed or deleted.
+
+    Parameters
+    ----------
+    run
+        The --out folder of a training; a model in the box, such as conv4-cifar-fs; or a
+        classifier downloaded from the page of `pseudoshot serve`, which needs no --support.
+    images
+        The folder of images to sort, however deep.
+    support
+        A folder with one subfolder a class, of one example or more each.
+    csv
+        The file to write; one that exists is not overwritten.
+    sort_into
+        Also make this folder, with a link to every image in the folder of its class.
+    copy
+        Copy the images instead of linking them.
+    head
+        prototype (nearest class mean), or logistic or ridge: often better from five examples on.
+    views
+        Average each example with so many random altered copies of it.
+    reject
+        Images of a lower confidence, from 0 to 1, are labelled "none of these".
+    """
+    from pseudoshot.classify.folders import classify_folder
+    from pseudoshot.tables import print_sorting
+
+    result = classify_folder(
+        run,
+        images,
+        support=support,
+        csv=csv,
+        sort_into=sort_into,
+        copy=copy,
+        head=head,
+        views=views,
+        reject=reject,
+    )
+    print_sorting(result)
+    print(f"labels: {csv}")
+    if sort_into is not None:
+        print(f"sorted into: {sort_into}")
+
+
+@app.command
+def suggest(run: str, /, *, images: Path, count: int = 10, seed: int = 0) -> None:
+    """Name the few images whose labels would teach the most: diverse, and each typical of many.
+
+    Prints one file a line, the most telling first. Put each into a subfolder named after its class
+    and give the folder to `pseudoshot classify` as --support.
+
+    Parameters
+    ----------
+    run
+        The --out folder of a training, or a model in the box, such as conv4-cifar-fs.
+    images
+        The folder of unlabelled images.
+    count
+        How many images you are going to label.
+    seed
+        Of the grouping.
+    """
+    from pseudoshot.classify.suggest import suggest_images
+
+    for file in suggest_images(run, images, count, seed):
+        print(images / file)
+
+
+@app.command
+def embed(run: str, images: str, /, *, out: Path) -> None:
+    """Write the embedding of every image to a NumPy file, for use in any other program.
+
+    The file holds `embeddings` (n, d) and `files` (n); where the images lie in one subfolder a
+    class, also `labels` (n) and `classes`.
+
+    Parameters
+    ----------
+    run
+        The --out folder of a training, or a model in the box, such as conv4-cifar-fs.
+    images
+        A folder of images, or the name of a set.
+    out
+        The .npz file to write; one that exists is not overwritten.
+    """
+    from pseudoshot.classify.folders import embed_folder
+
+    count, dim = embed_folder(run, images, out)
+    print(f"{count:,} embeddings of {dim} numbers: {out}")
+
+
+@app.command
+def export(run: str, file: Path, /) -> None:
+    """Write the embedding as an ONNX model, checked against torch before it is left behind.
+
+    It takes any number of images at once; what must be done to an image first stands in the file's
+    metadata and is printed.
+
+    Parameters
+    ----------
+    run
+        The --out folder of a training, or a model in the box, such as conv4-cifar-fs.
+    file
+        The .onnx file to write; one that exists is not overwritten.
+    """
+    from pseudoshot.export import export_onnx
+
+    for name, text in export_onnx(run, file).items():
+        print(f"{name}: {text}")
+    print(f"exported: {file}")
+
+
+@app.command
+def serve(
+    run: str,
+    /,
+    *,
+    images: Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+) -> None:
+    """Open a page on this machine on which images are sorted as you label a few of them.
+
+    Parameters
+    ----------
+    run
+        The --out folder of a training, or a model in the box, such as conv4-cifar-fs.
+    images
+        The folder of images to sort; without it, images are dropped onto the page.
+    host
+        The address to listen on. The default lets in this machine alone; there is no password.
+    port
+        The port to listen on; 0 for any that is free.
+    """
+    from pseudoshot.serve import serve as run_server
+
+    run_server(run, images, host, port)

@@ -1,0 +1,224 @@
+"""The commands of someone with images and no labels."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from PIL import Image
+
+import pseudoshot as package
+from pseudoshot.classify import FewShotClassifier, save_classifier
+from tests.cli.entry import pseudoshot, refused
+from tests.pictures import KINDS, draw_trees
+
+MODEL = "conv4-cifar-fs"
+
+
+@pytest.fixture(scope="module")
+def support(tmp_path_factory):
+    """Two examples a class."""
+    folder = tmp_path_factory.mktemp("support")
+    draw_trees(folder, 2, seed=1)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """Five images a class, in folders of their names, one that is no image."""
+    folder = tmp_path_factory.mktemp("images")
+    draw_trees(folder, 5, seed=2)
+    (folder / "broken.jpg").write_bytes(b"no image at all")
+    return folder
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_classify_writes_a_table_and_sorts_links_beside_untouched_originals(
+    support, images, tmp_path
+):
+    before = contents(images)
+    table, sorted_into = tmp_path / "labels.csv", tmp_path / "sorted"
+    result = pseudoshot(
+        *("classify", MODEL, "--support", support, "--images", images),
+        *("--csv", table, "--sort-into", sorted_into),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "not read: broken.jpg: not an image" in result.stdout
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 15
+    assert sum(row["label"] == row["file"].split("/")[0] for row in rows) >= 13
+    for row in rows:
+        assert 1 / 3 <= float(row["confidence"]) <= 1
+        assert row["runner_up"] in set(KINDS) - {row["label"]}
+        link = sorted_into / row["label"] / row["file"]
+        assert link.is_symlink()
+        assert link.resolve() == (images / row["file"]).resolve()
+    assert contents(images) == before
+
+
+def test_classify_copies_where_asked_and_rejects_the_doubtful(support, images, tmp_path):
+    result = pseudoshot(
+        *("classify", MODEL, "--support", support, "--images", images, "--reject", "1"),
+        *("--csv", tmp_path / "l.csv", "--sort-into", tmp_path / "out", "--copy"),
+        *("--head", "ridge", "--views", "2"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "none of these" in result.stdout
+    copies = list((tmp_path / "out" / "none of these").rglob("*.jpg"))
+    assert len(copies) == 15
+    assert not any(path.is_symlink() for path in copies)
+
+
+def test_classify_takes_a_saved_classifier_whatever_its_classes_are_called(
+    support, images, tmp_path
+):
+    names = ["../../up", "a/b", "con:"]
+    shown = [str(support / kind / "0.jpg") for kind in KINDS]
+    save_classifier(FewShotClassifier(MODEL).fit(shown, names), tmp_path / "c.safetensors")
+    result = pseudoshot(
+        *("classify", tmp_path / "c.safetensors", "--images", images),
+        *("--csv", tmp_path / "l.csv", "--sort-into", tmp_path / "out"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert {path.name for path in (tmp_path / "out").iterdir()} <= {"_.._up", "a_b", "con_"}
+    assert {path.name for path in tmp_path.iterdir()} == {"c.safetensors", "l.csv", "out"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("classify", MODEL, "--images", "{images}"), "give --support"),
+        (("classify", "nowhere", "--support", "{support}", "--images", "{images}"), "no model"),
+        (("classify", MODEL, "--support", "{support}", "--images", "{tmp}/no"), "neither a folder"),
+        (
+            ("classify", MODEL, "--support", "{support}/ash", "--images", "{images}"),
+            "has no labels: put the images of each class",
+        ),
+        (
+            (*("classify", MODEL, "--support", "{support}", "--images", "{images}"),
+             *("--sort-into", "{images}/x")),
+            "lies within",
+        ),
+        (
+            (*("classify", MODEL, "--support", "{support}", "--images", "{images}"),
+             *("--sort-into", "{support}/..")),
+            "is not empty",
+        ),
+        (("suggest", MODEL, "--images", "{images}", "--count", "0"), "at least 1"),
+        (("embed", MODEL, "{images}", "--out", "{tmp}/e.csv"), "must end in .npz"),
+        (("export", MODEL, "{tmp}/model.pt"), "must end in .onnx"),
+        (("export", MODEL, "{tmp}/no/model.onnx"), "no folder"),
+        (("serve", MODEL, "--images", "{tmp}/no", "--port", "0"), "neither a folder"),
+        (("serve", MODEL, "--port", "70000"), "cannot listen"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_said_in_a_sentence(change, words, support, images, tmp_path):
+    known = {"support": support, "images": images, "tmp": tmp_path}
+    arguments = [part.format(**known) for part in change]
+    if arguments[0] == "classify":
+        arguments += ["--csv", str(tmp_path / "l.csv")]
+    refused(pseudoshot(*arguments), words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_overwritten(support, images, tmp_path):
+    for name in ("l.csv", "e.npz", "m.onnx"):
+        (tmp_path / name).write_text("precious")
+    classify = ("classify", MODEL, "--support", support, "--images", images)
+    for arguments in (
+        (*classify, "--csv", tmp_path / "l.csv"),
+        ("embed", MODEL, images, "--out", tmp_path / "e.npz"),
+        ("export", MODEL, tmp_path / "m.onnx"),
+    ):
+        refused(pseudoshot(*arguments), "exists and is not overwritten")
+    assert set(contents(tmp_path).values()) == {b"precious"}
+
+
+def test_suggest_names_files_of_every_kind(images):
+    result = pseudoshot("suggest", MODEL, "--images", images, "--count", "3")
+    assert result.returncode == 0, result.stderr
+    named = result.stdout.split()
+    assert len(named) == 3
+    assert {name.split("/")[-2] for name in named} == set(KINDS)
+
+
+def test_embed_writes_arrays_without_objects(images, support, tmp_path):
+    result = pseudoshot("embed", MODEL, support, "--out", tmp_path / "e.npz")
+    assert result.returncode == 0, result.stderr
+    with np.load(tmp_path / "e.npz", allow_pickle=False) as arrays:
+        assert arrays["embeddings"].shape == (6, 64)
+        assert arrays["classes"][arrays["labels"]].tolist() == sorted(2 * KINDS)
+        assert arrays["files"][0] == "ash/0.jpg"
+    result = pseudoshot("embed", MODEL, images, "--out", tmp_path / "f.npz")
+    with np.load(tmp_path / "f.npz", allow_pickle=False) as arrays:
+        assert sorted(arrays) == ["embeddings", "files"]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    file = tmp_path_factory.mktemp("export") / "model.onnx"
+    result = pseudoshot("export", MODEL, file)
+    assert result.returncode == 0, result.stderr
+    assert "divide bytes by 255" in result.stdout
+    return file
+
+
+def test_exported_model_predicts_the_same_on_a_thousand_images(exported):
+    draw = np.random.default_rng(0)
+    pixels = draw.integers(0, 256, (1000, 32, 32, 3), dtype=np.uint8)
+    embedder = package.load(MODEL)
+    expected = embedder.embed(pixels).numpy()
+    session = onnxruntime.InferenceSession(exported)
+    inputs = (pixels.transpose(0, 3, 1, 2) / 255).astype(np.float32)
+    classifier = FewShotClassifier().fit(expected[:20], np.arange(20) % 5)
+    for batch in (1, 2, 64):
+        parts = [
+            session.run(None, {"images": inputs[start : start + batch]})[0]
+            for start in range(0, 1000, batch)
+        ]
+        found = np.concatenate(parts)
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+        assert (classifier.predict(found) == classifier.predict(expected)).all()
+
+
+def test_exported_model_says_what_it_takes(exported):
+    about = onnxruntime.InferenceSession(exported).get_modelmeta().custom_metadata_map
+    assert about["input"].startswith("images, float32 (batch, 3, 32, 32)")
+    assert "central square" in about["preprocessing"]
+    assert "32" in about["preprocessing"]
+
+
+@pytest.mark.parametrize("backbone", ["conv4-pyramid", "conv4-flat", "resnet12"])
+def test_every_small_backbone_can_be_exported(backbone, tmp_path):
+    """Untrained, of gray images, with statistics of its own."""
+    from pseudoshot.backbones import build_backbone
+    from pseudoshot.export import export_onnx
+    from pseudoshot.model import Embedder, ModelCard
+
+    torch.manual_seed(0)
+    card = ModelCard(
+        backbone=backbone, channels=1, size=20, mean=(0.4,), std=(0.2,), similarity="sns"
+    )
+    Embedder(build_backbone(backbone, 1, 20), card).eval().save(tmp_path)
+    export_onnx(tmp_path, tmp_path / "model.onnx")
+    assert (tmp_path / "model.onnx").stat().st_size > 1000
+
+
+def test_a_picture_is_embedded_alike_by_hand_as_the_metadata_says(exported, support):
+    """Following the metadata's words alone."""
+    image = Image.open(support / "ash" / "0.jpg")
+    side = min(image.size)
+    left, top = (image.width - side) / 2, (image.height - side) / 2
+    box = (left, top, left + side, top + side)
+    square = image.resize((32, 32), Image.Resampling.BICUBIC, box=box)
+    pixels = np.asarray(square, np.float32).transpose(2, 0, 1)[None] / 255
+    (found,) = onnxruntime.InferenceSession(exported).run(None, {"images": pixels})
+    expected = package.load(MODEL).embed(package.load_data(support, size=32)).numpy()[0]
+    np.testing.assert_allclose(found[0], expected, rtol=1e-3, atol=1e-3)
