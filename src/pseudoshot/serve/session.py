@@ -1,0 +1,143 @@
+"""What is being sorted: images, their embeddings, and how they are labelled from examples."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from pseudoshot.classify.classifier import FewShotClassifier
+from pseudoshot.classify.folders import Sorted, from_probabilities
+from pseudoshot.classify.heads import Floats
+from pseudoshot.classify.suggest import suggest
+from pseudoshot.data import load as load_data
+from pseudoshot.data.decode import decode
+from pseudoshot.errors import PseudoshotError
+from pseudoshot.model import load
+
+THUMBNAIL = 160  # pixels a side
+KEPT_THUMBNAILS = 4_000  # a few kilobytes each
+SUGGESTED = 24  # images to look at first
+MOST_UPLOADED = 5_000  # images
+
+
+@dataclass(frozen=True)
+class Upload:
+    name: str
+    thumbnail: bytes
+
+
+class Session:
+    """Images of a folder and images dropped onto the page, numbered in this order."""
+
+    def __init__(self, run: str | Path, folder: Path | None = None) -> None:
+        self.embedder = load(run)
+        self.folder = None if folder is None else folder.resolve()
+        self.files: list[str] = []
+        self.uploads: list[Upload] = []
+        self.skipped: list[str] = []
+        self.embeddings: Floats = np.empty((0, self.embedder.dim))
+        self._changing = threading.Lock()
+        self._thumbnail = lru_cache(KEPT_THUMBNAILS)(self._render)
+        if folder is not None:
+            self._read_folder(folder)
+
+    def _read_folder(self, folder: Path) -> None:
+        images = load_data(folder, size=self.embedder.card.size)
+        inside = np.array([self._path(name) is not None for name in images.files])
+        self.files = [name for name, kept in zip(images.files, inside, strict=True) if kept]
+        outside = [name for name, kept in zip(images.files, inside, strict=True) if not kept]
+        self.skipped = [*images.skipped, *(f"{name}: leads out of the folder" for name in outside)]
+        self.embeddings = self.embedder.embed(images).double().numpy()[inside]
+
+    def __len__(self) -> int:
+        return len(self.files) + len(self.uploads)
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.files, *(upload.name for upload in self.uploads)]
+
+    def suggested(self) -> list[int]:
+        return suggest(self.embeddings, SUGGESTED) if len(self) else []
+
+    def embed(self, files: Mapping[str, bytes]) -> Floats:
+        """The embeddings of encoded images; an error names the one that cannot be read."""
+        size = self.embedder.card.size
+        pixels = np.stack([_decoded(name, data, size) for name, data in files.items()])
+        return self.embedder.embed(pixels).double().numpy()
+
+    def add(self, files: Mapping[str, bytes]) -> list[int]:
+        """Take uploaded images in, all of them or none; their numbers."""
+        embeddings = self.embed(files)
+        uploads = [
+            Upload(name, _jpeg(_decoded(name, data, THUMBNAIL))) for name, data in files.items()
+        ]
+        with self._changing:
+            if len(self.uploads) + len(uploads) > MOST_UPLOADED:
+                raise PseudoshotError(
+                    f"at most {MOST_UPLOADED:,} images can be added: serve a folder with --images"
+                )
+            first = len(self)
+            self.uploads.extend(uploads)
+            self.embeddings = np.concatenate((self.embeddings, embeddings))
+        return list(range(first, first + len(uploads)))
+
+    def thumbnail(self, number: int) -> bytes:
+        """A JPEG of the image's central square, as the model sees it but finer."""
+        if number >= len(self.files):
+            return self.uploads[number - len(self.files)].thumbnail
+        return self._thumbnail(number)
+
+    def _render(self, number: int) -> bytes:
+        path = self._path(self.files[number])
+        if path is None:
+            raise PseudoshotError(f"'{self.files[number]}' leads out of the folder")
+        return _jpeg(decode(path, THUMBNAIL))
+
+    def _path(self, name: str) -> Path | None:
+        """Where a file of the folder is; None where a link leads out of the folder."""
+        assert self.folder is not None
+        path = (self.folder / name).resolve()
+        return path if path.is_relative_to(self.folder) else None
+
+    def classifier(
+        self, examples: Mapping[int, str], reject: float | None = None
+    ) -> FewShotClassifier:
+        """Fitted to examples: numbers of images and the classes they belong to."""
+        if not examples:
+            raise PseudoshotError("there are no examples yet")
+        unknown = [number for number in examples if not 0 <= number < len(self)]
+        if unknown:
+            raise PseudoshotError(f"there is no image {unknown[0]}")
+        rows = self.embeddings[list(examples)]
+        classifier = FewShotClassifier(self.embedder, reject=reject)
+        return classifier.fit(rows, list(examples.values()))
+
+    def sort(self, examples: Mapping[int, str], reject: float | None = None) -> Sorted:
+        """A label for every image; an example keeps the one it was given."""
+        classifier = self.classifier(examples, reject)
+        probabilities = classifier.predict_proba(self.embeddings)
+        index = {label: column for column, label in enumerate(classifier.classes_)}
+        columns = [index[label] for label in examples.values()]
+        probabilities[list(examples)] = np.eye(len(index))[columns]
+        return from_probabilities(classifier, tuple(self.names), probabilities)
+
+
+def _decoded(name: str, data: bytes, size: int) -> npt.NDArray[np.uint8]:
+    try:
+        return decode(io.BytesIO(data), size)
+    except PseudoshotError as error:
+        raise PseudoshotError(f"'{name}' cannot be read: {error}") from error
+
+
+def _jpeg(pixels: npt.NDArray[np.uint8]) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", quality=88)
+    return file.getvalue()
