@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
+from pseudoshot.allocator import keep_freed_memory
 from pseudoshot.backbones import BACKBONES, Backbone, build_backbone
 from pseudoshot.console import progress_bar
 from pseudoshot.data import ImageSet
@@ -100,6 +101,7 @@ class Embedder(nn.Module):
     @torch.inference_mode()
     def embed(self, images: ImageSet | npt.NDArray[np.uint8], batch: int = 256) -> Tensor:
         """The embedding of every image, (n, d): once is enough, it does not depend on the batch."""
+        keep_freed_memory()  # or half of the time is spent asking for it again
         pixels = images.images if isinstance(images, ImageSet) else images
         was_training = self.training
         self.eval()
