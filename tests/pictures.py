@@ -1,4 +1,4 @@
-"""Photos of three kinds of tree, as far as a test needs them."""
+"""Small image files, as far as a test needs them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ KINDS = ("ash", "birch", "elm")
 
 
 def draw_trees(folder: Path, count: int, seed: int = 0) -> None:
-    """Noisy images in a subfolder a kind: stripes down, stripes across, no stripes."""
+    """Noisy photos in a subfolder a kind of tree: stripes down, stripes across, no stripes."""
     draw = np.random.default_rng(seed)
     rows, columns = np.mgrid[:30, :24]
     for name, stripes in zip(KINDS, (rows // 3 % 2, columns // 3 % 2, rows * 0), strict=True):
@@ -17,3 +17,11 @@ def draw_trees(folder: Path, count: int, seed: int = 0) -> None:
         for index in range(count):
             pixels = 150 * stripes[..., None] + draw.integers(0, 100, (30, 24, 3))
             Image.fromarray(pixels.astype(np.uint8)).save(folder / name / f"{index}.jpg")
+
+
+def draw_noise(folder: Path, count: int, side: int) -> None:
+    """Images of noise in two classes, a and b."""
+    pixels = np.random.default_rng(0).integers(0, 256, (count, side, side, 3), dtype=np.uint8)
+    for index, image in enumerate(pixels):
+        (folder / "ab"[index % 2]).mkdir(exist_ok=True)
+        Image.fromarray(image).save(folder / "ab"[index % 2] / f"{index:02d}.png")

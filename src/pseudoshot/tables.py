@@ -17,6 +17,7 @@ from pseudoshot.methods import METHODS, EpisodeSettings, Method
 from pseudoshot.registry import look_up
 
 _output = Console(highlight=False)
+_LISTED = 20  # files that could not be read
 
 
 def print_evaluation(evaluation: Evaluation) -> None:
@@ -49,8 +50,10 @@ def print_sorting(result: Sorted) -> None:
         mean = confidences[labels == label].mean()
         table.add_row(escape(label), f"{count:,}", f"{mean:.2f}")
     _output.print(table)
-    for reason in result.skipped:
+    for reason in result.skipped[:_LISTED]:
         _output.print(f"not read: {reason}", markup=False, soft_wrap=True)
+    if len(result.skipped) > _LISTED:
+        _output.print(f"and {len(result.skipped) - _LISTED:,} more files were not read")
 
 
 def print_sources(sources: Sequence[SourceInfo]) -> None:

@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PIL import Image
 from safetensors.torch import save
 
 import pseudoshot
@@ -24,6 +22,7 @@ from pseudoshot.runs import evaluate_run, train
 from pseudoshot.training import loop
 from pseudoshot.training.checkpoint import load_state, save_state
 from pseudoshot.training.run_folder import RunFolder
+from tests.pictures import draw_noise
 
 from .damage import damaged, one_sentence
 
@@ -46,10 +45,7 @@ class ReachedError(Exception):
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("photos")
-    pixels = np.random.default_rng(0).integers(0, 256, (24, 16, 16, 3), dtype=np.uint8)
-    for index, image in enumerate(pixels):
-        (folder / "ab"[index % 2]).mkdir(exist_ok=True)
-        Image.fromarray(image).save(folder / "ab"[index % 2] / f"{index:02d}.png")
+    draw_noise(folder, 24, 16)
     return str(folder)
 
 

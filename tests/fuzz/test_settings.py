@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PIL import Image
 
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.methods import METHODS
 from pseudoshot.runs import train
 from pseudoshot.training import loop
 from pseudoshot.training.settings import RunSettings, resolve_settings
+from tests.pictures import draw_noise
 
 from .damage import one_sentence
 
@@ -100,10 +100,7 @@ class ReachedError(Exception):
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("photos")
-    pixels = np.random.default_rng(0).integers(0, 256, (12, 8, 8, 3), dtype=np.uint8)
-    for index, image in enumerate(pixels):
-        (folder / "ab"[index % 2]).mkdir(exist_ok=True)
-        Image.fromarray(image).save(folder / "ab"[index % 2] / f"{index:02d}.png")
+    draw_noise(folder, 12, 8)
     return str(folder)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -50,8 +51,7 @@ def without_images():
 
 
 def served(*options: str):
-    command = [str(ENTRY), "serve", "conv4-cifar-fs", "--port", "0", *options]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    server = started(*options)
     try:
         line = server.stdout.readline()
         yield re.search(r"http://[0-9.:]+", line)[0]
@@ -59,6 +59,20 @@ def served(*options: str):
         server.terminate()
         server.wait(timeout=30)
         server.stdout.close()
+        server.stderr.close()
+
+
+def started(*options: str) -> subprocess.Popen[str]:
+    command = [str(ENTRY), "serve", "conv4-cifar-fs", "--port", "0", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_ctrl_c_ends_it_without_a_word():
+    server = started()
+    assert server.stdout.readline().startswith("open http://127.0.0.1:")
+    server.send_signal(signal.SIGINT)
+    assert server.communicate(timeout=30) == ("", "")
+    assert server.returncode == 0
 
 
 @pytest.fixture

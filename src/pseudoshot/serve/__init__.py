@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 from pseudoshot.errors import PseudoshotError
@@ -23,9 +24,10 @@ def serve(run: str | Path, images: Path | None, host: str, port: int) -> None:
     listening = _listen(host, port)
     app = build_app(Session(run, images), host)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    print(f"open http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends)", flush=True)
     config = uvicorn.Config(app, log_level="warning", access_log=False)
-    uvicorn.Server(config).run(sockets=[listening])
+    with suppress(KeyboardInterrupt):
+        print(f"open http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends)", flush=True)
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def _listen(host: str, port: int) -> socket.socket:

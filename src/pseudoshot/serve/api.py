@@ -128,7 +128,7 @@ def _add_images(app: FastAPI, session: Session) -> None:
         """The images to sort, and which of them to label first."""
         return Images(
             names=[name.encode(errors="replace").decode() for name in session.names],
-            suggested=session.suggested(),
+            suggested=session.suggested,
             skipped=[text.encode(errors="replace").decode() for text in session.skipped],
             model=session.embedder.card.trained_on,
         )

@@ -46,6 +46,7 @@ class Session:
         self.embeddings: Floats = np.empty((0, self.embedder.dim))
         self._changing = threading.Lock()
         self._thumbnail = lru_cache(KEPT_THUMBNAILS)(self._render)
+        self.suggested: list[int] = []  # images to label first
         if folder is not None:
             self._read_folder(folder)
 
@@ -56,6 +57,7 @@ class Session:
         outside = [name for name, kept in zip(images.files, inside, strict=True) if not kept]
         self.skipped = [*images.skipped, *(f"{name}: leads out of the folder" for name in outside)]
         self.embeddings = self.embedder.embed(images).double().numpy()[inside]
+        self.suggested = suggest(self.embeddings, SUGGESTED) if inside.any() else []
 
     def __len__(self) -> int:
         return len(self.files) + len(self.uploads)
@@ -63,9 +65,6 @@ class Session:
     @property
     def names(self) -> list[str]:
         return [*self.files, *(upload.name for upload in self.uploads)]
-
-    def suggested(self) -> list[int]:
-        return suggest(self.embeddings, SUGGESTED) if len(self) else []
 
     def embed(self, files: Mapping[str, bytes]) -> Floats:
         """The embeddings of encoded images; an error names the one that cannot be read."""
@@ -87,6 +86,7 @@ class Session:
             first = len(self)
             self.uploads.extend(uploads)
             self.embeddings = np.concatenate((self.embeddings, embeddings))
+            self.suggested = suggest(self.embeddings, SUGGESTED)
         return list(range(first, first + len(uploads)))
 
     def thumbnail(self, number: int) -> bytes:
@@ -113,7 +113,7 @@ class Session:
         """Fitted to examples: numbers of images and the classes they belong to."""
         if not examples:
             raise PseudoshotError("there are no examples yet")
-        unknown = [number for number in examples if not 0 <= number < len(self)]
+        unknown = [number for number in examples if not 0 <= number < len(self.embeddings)]
         if unknown:
             raise PseudoshotError(f"there is no image {unknown[0]}")
         rows = self.embeddings[list(examples)]
@@ -123,11 +123,13 @@ class Session:
     def sort(self, examples: Mapping[int, str], reject: float | None = None) -> Sorted:
         """A label for every image; an example keeps the one it was given."""
         classifier = self.classifier(examples, reject)
-        probabilities = classifier.predict_proba(self.embeddings)
+        with self._changing:
+            embeddings, names = self.embeddings, tuple(self.names)
+        probabilities = classifier.predict_proba(embeddings)
         index = {label: column for column, label in enumerate(classifier.classes_)}
         columns = [index[label] for label in examples.values()]
         probabilities[list(examples)] = np.eye(len(index))[columns]
-        return from_probabilities(classifier, tuple(self.names), probabilities)
+        return from_probabilities(classifier, names, probabilities)
 
 
 def _decoded(name: str, data: bytes, size: int) -> npt.NDArray[np.uint8]:
