@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli import pseudoshot
+from tests.cli.entry import pseudoshot
 
 pytestmark = pytest.mark.slow
 
