@@ -15,6 +15,11 @@ from rich.progress import (
 console = Console(stderr=True, highlight=False)
 
 
+def printable(name: str) -> str:
+    """A file name may hold bytes that are no text."""
+    return name.encode(errors="replace").decode()
+
+
 def progress_bar(*details: str) -> Progress:
     """A progress bar with time left; `details` are format strings shown behind it.
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pseudoshot.classify.folders import Sorted
+from pseudoshot.console import printable
 from pseudoshot.data import SourceInfo, SplitCount
 from pseudoshot.evaluation import Evaluation
 from pseudoshot.methods import METHODS, EpisodeSettings, Method
@@ -48,10 +49,10 @@ def print_sorting(result: Sorted) -> None:
     labels = np.array(result.labels)
     for label, count in result.counts().most_common():
         mean = confidences[labels == label].mean()
-        table.add_row(escape(label), f"{count:,}", f"{mean:.2f}")
+        table.add_row(escape(printable(label)), f"{count:,}", f"{mean:.2f}")
     _output.print(table)
     for reason in result.skipped[:_LISTED]:
-        _output.print(f"not read: {reason}", markup=False, soft_wrap=True)
+        _output.print(f"not read: {printable(reason)}", markup=False, soft_wrap=True)
     if len(result.skipped) > _LISTED:
         _output.print(f"and {len(result.skipped) - _LISTED:,} more files were not read")
 

@@ -58,7 +58,14 @@ def test_files_pillow_images_and_arrays_are_the_same_images(files):
     arrays = [np.asarray(image) for image in opened]
     expected = embeddings_of(embedder, files["ash"])
     floats = np.stack(arrays) / 255.0
-    for same in (opened, arrays, np.stack(arrays), floats, floats.astype(np.float32)):
+    for same in (
+        np.array(files["ash"]),
+        opened,
+        arrays,
+        np.stack(arrays),
+        floats,
+        floats.astype(np.float32),
+    ):
         np.testing.assert_allclose(embeddings_of(embedder, same), expected, atol=1e-3)
     np.testing.assert_array_equal(embeddings_of(embedder, expected), expected)
 
@@ -95,6 +102,8 @@ def test_gray_colour_transparent_and_wide_images_mix():
         ([], "no images in the list"),
         (["nowhere.png"], "'nowhere.png' cannot be read"),
         ("nowhere", "is not a folder"),
+        ("glyphs", "is not a folder"),
+        (np.full((2, 64), np.nan), "must be finite"),
         ([3], "image 0 is a int: give paths"),
         (Image.new("L", (3, 3)), "put it in a list"),
         ([np.zeros((3, 3, 7), np.uint8)], "image 0 cannot be read: its shape is"),
@@ -121,6 +130,9 @@ def test_doubtful_images_are_rejected_by_name_or_by_minus_one():
     assert named.predict(clear).tolist() == ["cat"]
     numbered = FewShotClassifier(reject=0.7).fit(features, [4, 8])
     assert numbered.predict(between).tolist() == [-1]
+    assert numbered.score(clear, [4]) == 1
+    assert named.score([*clear, *between], ["cat", "cat"]) == 0.5
+    assert FewShotClassifier(reject=0.7).fit(features, [True, False]).predict(clear)[0]
     with pytest.raises(PseudoshotError, match="'none of these' stands for rejected"):
         FewShotClassifier(reject=0.5).fit(features, ["cat", NONE_OF_THESE])
 
@@ -131,6 +143,7 @@ def test_doubtful_images_are_rejected_by_name_or_by_minus_one():
         ({"head": "forest"}, "unknown head 'forest'"),
         ({"reject": 1.5}, "from 0 to 1"),
         ({"views": 2}, "need a model"),
+        ({"seed": -1}, "a seed is at least 0"),
         ({"model": "nowhere"}, "holds no model.*conv4-cifar-fs"),
     ],
 )
@@ -152,7 +165,10 @@ def test_confidence_is_about_right_on_classes_that_overlap():
 
 
 @pytest.mark.parametrize("head", HEADS)
-@pytest.mark.parametrize("labels", [["a", "b", "b", "c"], [10, 20, 20, 30]])
+@pytest.mark.parametrize(
+    "labels",
+    [["a", "b", "b", "c"], [10, 20, 20, 30], [1.0, 2.0, 2.0, 1.0], [True, False, False, True]],
+)
 def test_a_saved_classifier_says_the_same(tmp_path, files, head, labels):
     shown = [*files["ash"][:1], *files["birch"][:2], *files["elm"][:1]]
     classifier = FewShotClassifier(MODEL, head=head, reject=0.1).fit(shown, labels)
@@ -163,6 +179,7 @@ def test_a_saved_classifier_says_the_same(tmp_path, files, head, labels):
     )
     assert again.predict(files["elm"]).tolist() == classifier.predict(files["elm"]).tolist()
     assert again.reject == 0.1
+    assert again.classes_.tolist() == classifier.classes_.tolist()
 
 
 def test_a_classifier_of_features_is_saved_too(tmp_path):

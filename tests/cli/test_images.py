@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import os
+import shutil
 
 import numpy as np
 import onnxruntime
@@ -96,7 +98,7 @@ def test_classify_takes_a_saved_classifier_whatever_its_classes_are_called(
     [
         (("classify", MODEL, "--images", "{images}"), "give --support"),
         (("classify", "nowhere", "--support", "{support}", "--images", "{images}"), "no model"),
-        (("classify", MODEL, "--support", "{support}", "--images", "{tmp}/no"), "neither a folder"),
+        (("classify", MODEL, "--support", "{support}", "--images", "{tmp}/no"), "is not a folder"),
         (
             ("classify", MODEL, "--support", "{support}/ash", "--images", "{images}"),
             "has no labels: put the images of each class",
@@ -115,7 +117,10 @@ def test_classify_takes_a_saved_classifier_whatever_its_classes_are_called(
         (("embed", MODEL, "{images}", "--out", "{tmp}/e.csv"), "must end in .npz"),
         (("export", MODEL, "{tmp}/model.pt"), "must end in .onnx"),
         (("export", MODEL, "{tmp}/no/model.onnx"), "no folder"),
-        (("serve", MODEL, "--images", "{tmp}/no", "--port", "0"), "neither a folder"),
+        (("classify", MODEL, "--support", "{support}", "--images", "glyphs"), "is not a folder"),
+        (("suggest", MODEL, "--images", "{images}", "--seed", "-1"), "a seed is at least 0"),
+        (("serve", MODEL, "--images", "{tmp}/no", "--port", "0"), "is not a folder"),
+        (("serve", MODEL, "--images", "glyphs", "--port", "0"), "is not a folder"),
         (("serve", MODEL, "--port", "70000"), "cannot listen"),
     ],
 )  # fmt: skip
@@ -139,6 +144,34 @@ def test_nothing_is_overwritten(support, images, tmp_path):
     ):
         refused(pseudoshot(*arguments), "exists and is not overwritten")
     assert set(contents(tmp_path).values()) == {b"precious"}
+
+
+def test_a_saved_classifier_is_refused_what_it_cannot_do(support, images, tmp_path):
+    shown = [str(support / kind / "0.jpg") for kind in KINDS]
+    save_classifier(FewShotClassifier(MODEL).fit(shown, KINDS), tmp_path / "c.safetensors")
+    classify = ("classify", tmp_path / "c.safetensors", "--images", images)
+    classify += ("--csv", tmp_path / "l.csv")
+    refused(pseudoshot(*classify, "--reject", "50"), "from 0 to 1")
+    refused(pseudoshot(*classify, "--reject", "nan"), "from 0 to 1")
+    refused(pseudoshot(*classify, "--head", "ridge"), "leave out --support, --head and --views")
+    refused(pseudoshot(*classify, "--support", support), "leave out --support")
+    assert [path.name for path in tmp_path.iterdir()] == ["c.safetensors"]
+
+
+def test_home_folders_and_names_that_are_no_text(support, images, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shutil.copytree(images, tmp_path / "images")
+    shutil.copytree(support / "ash", tmp_path / "examples" / os.fsdecode(b"caf\xe9"))
+    shutil.copytree(support / "elm", tmp_path / "examples" / "elm")
+    result = pseudoshot(
+        *("classify", MODEL, "--support=~/examples", "--images=~/images"),
+        *("--csv", tmp_path / "l.csv", "--sort-into", tmp_path / "sorted"),
+    )
+    assert result.returncode == 0, result.stderr
+    assert "caf?" in (tmp_path / "l.csv").read_text()
+    links = list((tmp_path / "sorted").rglob("*.jpg"))
+    assert len(links) == 15
+    assert all(link.exists() for link in links)
 
 
 def test_suggest_names_files_of_every_kind(images):

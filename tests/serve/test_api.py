@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 
 import numpy as np
@@ -15,6 +16,7 @@ from PIL import Image
 
 import pseudoshot
 from pseudoshot.classify import load_classifier
+from pseudoshot.data import decode
 from pseudoshot.serve import api
 from pseudoshot.serve.api import build_app
 from pseudoshot.serve.session import Session
@@ -70,6 +72,7 @@ def test_images_are_listed_and_shown_but_none_from_outside(client):
     assert set(about["suggested"]) <= set(range(18))
     assert any(text.startswith("broken.png") for text in about["skipped"])
     assert "link.png: leads out of the folder" in about["skipped"]
+    assert about["folder"].endswith("images")
     picture = client.get("/images/3")
     assert picture.headers["content-type"] == "image/jpeg"
     assert Image.open(io.BytesIO(picture.content)).size == (160, 160)
@@ -90,6 +93,21 @@ def test_a_file_that_becomes_a_link_is_not_followed(tmp_path):
         answer = client.get("/images/0")
         assert answer.status_code == 422
         assert "leads out of the folder" in answer.json()["detail"]
+
+
+def test_nothing_outside_is_opened_or_even_listed(tmp_path, monkeypatch):
+    draw_trees(tmp_path / "far away", 2)
+    draw_trees(tmp_path / "in", 1)
+    (tmp_path / "in" / "elsewhere").symlink_to(tmp_path / "far away")
+    (tmp_path / "in" / "ash" / "within.jpg").symlink_to(tmp_path / "in" / "elm" / "0.jpg")
+    opened, whole = [], decode.decode
+    monkeypatch.setattr(
+        decode, "decode", lambda file, *rest: (opened.append(file), whole(file, *rest))[1]
+    )
+    session = Session(MODEL, tmp_path / "in")
+    assert session.files == ["ash/0.jpg", "ash/within.jpg", "birch/0.jpg", "elm/0.jpg"]
+    assert len(opened) == 4
+    assert not any("far away" in str(file) for file in opened)
 
 
 def test_a_few_examples_sort_everything_and_a_correction_stands(client):
@@ -114,6 +132,7 @@ def test_downloads_say_what_the_page_says(client, tmp_path):
     saved.write_bytes(client.post("/classifier", json={"examples": KNOWN}).content)
     images = pseudoshot.load_data(client.app.state.session.folder, size=32)
     kept = [row for row, name in enumerate(images.files) if name != "link.png"]
+    assert len(kept) == len(labels)
     assert load_classifier(saved).predict(images)[kept].tolist() == labels
 
 
@@ -129,6 +148,7 @@ def test_uploads_are_embedded_added_and_sorted(empty):
     assert empty.post("/images", files=files).json() == {"images": [0, 1, 2]}
     assert empty.post("/images", files=files[:1]).json() == {"images": [3]}
     assert empty.get("/images/3").status_code == 200
+    assert empty.get("/images").json()["names"] == ["0.png", "1.png", "2.png", "0 (2).png"]
     known = [{"image": 0, "label": "a"}, {"image": 1, "label": "b"}]
     assert empty.post("/classify", json={"examples": known}).json()["labels"][3] == "a"
 
@@ -144,6 +164,8 @@ def test_uploads_are_embedded_added_and_sorted(empty):
         ({"examples": [{"image": 0, "label": "a", "path": "/etc/passwd"}]}, "not permitted"),
         ({"examples": KNOWN, "reject": 2}, "less than or equal to 1"),
         ({"examples": [{"image": 0, "label": "none of these"}], "reject": 0.5}, "stands for"),
+        ({"examples": [{"image": 0, "label": "a\0"}]}, "match pattern"),
+        ({"examples": [{"image": 0, "label": "a\nb"}]}, "match pattern"),
         ({}, "Field required"),
         ([], "valid dictionary"),
     ],
@@ -191,6 +213,7 @@ def test_other_sites_and_other_names_are_refused(client):
     assert client.get("/images", headers={"Host": "evil.example"}).status_code == 400
     from_elsewhere = {"Origin": "http://evil.example"}
     assert client.get("/images", headers=from_elsewhere).status_code == 403
+    assert client.get("/images", headers={"Origin": "http://["}).status_code == 403
     assert client.get("/images", headers={"Origin": "http://127.0.0.1"}).status_code == 200
 
 
@@ -203,6 +226,37 @@ def test_other_sites_and_other_names_are_refused(client):
 def test_bytes_of_any_kind_are_answered_with_4xx(client, body, kind, path):
     answer = client.post(path, content=body, headers={"Content-Type": kind})
     assert 400 <= answer.status_code < 500
+
+
+TEXT = st.text(max_size=8) | st.sampled_from(["a", "none of these", "\ud800", "\0", "x" * 101])
+NUMBER = st.integers() | st.floats() | st.sampled_from([0, 1, 17, 18, None, "1", 10**30])
+
+
+@given(
+    examples=st.lists(st.fixed_dictionaries({"image": NUMBER, "label": TEXT}), max_size=4),
+    reject=NUMBER,
+    path=st.sampled_from(["/classify", "/csv", "/classifier"]),
+)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_examples_of_any_content_are_answered(client, examples, reject, path):
+    body = json.dumps({"examples": examples, "reject": reject})
+    answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 200 or 400 <= answer.status_code < 500
+
+
+@given(
+    name=st.text(max_size=12) | st.sampled_from(["../../x.png", "\ud800.png", "a/b", ""]),
+    content=st.binary(max_size=60) | st.just(png()),
+    charset=st.sampled_from(["", "; charset=utf-16", "; charset=unicode_escape", "; charset=x"]),
+)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_uploads_of_any_name_are_answered(client, name, content, charset):
+    named = name.encode(errors="surrogatepass").replace(b'"', b"%22").replace(b"\n", b"%0A")
+    head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="' + named
+    body = head + b'"\r\n\r\n' + content + b"\r\n--x--\r\n"
+    kind = f"multipart/form-data; boundary=x{charset}"
+    answer = client.post("/embed", content=body, headers={"Content-Type": kind})
+    assert answer.status_code == 200 or 400 <= answer.status_code < 500
 
 
 def test_the_interface_is_described(client):

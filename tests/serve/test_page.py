@@ -155,6 +155,8 @@ def test_images_are_dragged_into_classes_and_taken_out_again(page, address):
     tile(page, "elm/1.jpg").focus()
     page.keyboard.press("2")
     expect(page.locator('.class[data-label="elm"] .count')).to_have_text("1 given")
+    page.keyboard.press("Control+1")  # is the browser's, not a label
+    expect(page.locator('.class[data-label="ash"] .count')).to_have_text("0 given")
     page.get_by_role("button", name="remove class elm").click()
     expect(page.locator("#classes li")).to_have_count(1)
     expect(page.get_by_role("button", name="Download CSV")).to_be_disabled()
@@ -166,6 +168,7 @@ def test_examples_are_remembered_and_names_are_only_text(page, address):
     name_class(page, name)
     tile(page, "birch/2.jpg").click()
     expect(label_of(page, "birch/2.jpg")).to_have_text(name)
+    expect(page.get_by_role("button", name="Download CSV")).to_be_disabled()  # one class is none
     page.reload()
     expect(label_of(page, "birch/2.jpg")).to_have_text(name)
     assert page.title() == "pseudoshot: sort images"
@@ -184,6 +187,15 @@ def test_files_are_chosen_where_no_folder_is_served(page, without_images, images
     page.locator("#files").set_input_files(tmp_path / "half.png")
     expect(page.get_by_role("alert")).to_contain_text("'half.png' cannot be read")
     expect(page.locator(".tile")).to_have_count(3)
+    page.locator("#files").set_input_files([tmp_path / "half.png", tmp_path / "whole.png"])
+    expect(page.get_by_role("alert")).to_contain_text("'half.png' cannot be read")
+    expect(page.locator(".tile")).to_have_count(4)  # the good one was taken in
+    name_class(page, "dark")
+    tile(page, "whole.png").click()
+    page.locator("#files").set_input_files(tmp_path / "whole.png")
+    expect(tile(page, "whole (2).png")).to_have_count(1)
+    page.reload()
+    expect(label_of(page, "whole.png")).to_have_text("dark")
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -193,6 +205,57 @@ def test_nothing_sticks_out_of_a_wide_or_a_narrow_screen(page, address, width):
     expect(page.locator(".tile")).to_have_count(24)
     name_class(page, "a class with quite a long name, longer than its place")
     tile(page, "ash/0.jpg").click()
-    expect(page.locator("#status")).to_contain_text("sorted from 1 example")
+    name_class(page, "elm")
+    tile(page, "elm/0.jpg").click()
+    expect(page.locator("#status")).to_contain_text("sorted from 2 examples")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator(".tile").first.bounding_box()["width"] >= 90
+
+
+def test_every_image_can_be_reached_on_a_large_screen(page, tmp_path):
+    draw_trees(tmp_path, 110)
+    page.set_viewport_size({"width": 2560, "height": 1440})
+    for address in served("--images", str(tmp_path)):
+        page.goto(address)
+        expect(page.locator(".tile").first).to_be_visible()
+        for _ in range(5):
+            page.mouse.wheel(0, 10_000)
+            page.wait_for_timeout(100)
+        expect(page.locator(".tile")).to_have_count(330)
+
+
+def test_whoever_uses_keys_stays_where_they_were(page, address):
+    page.goto(address)
+    name_class(page, "ash")
+    name_class(page, "elm")
+    page.keyboard.press("Tab")
+    page.locator(".tile").nth(3).focus()
+    page.keyboard.press("1")
+    page.keyboard.press("Tab")
+    page.keyboard.press("2")
+    expect(page.locator("#status")).to_contain_text("sorted from 2 examples")
+    assert page.evaluate("document.activeElement.classList.contains('tile')")
+    page.locator('#groups [data-group="elm"]').focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.dataset.group") == "elm"
+    page.locator('.class[data-label="ash"] .pick').focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.closest('.class').dataset.label") == "ash"
+
+
+def test_classes_called_like_parts_of_the_page(page, address):
+    page.goto(address)
+    name_class(page, "none of these")
+    expect(page.get_by_role("alert")).to_contain_text("is for images of no class")
+    name_class(page, "all")
+    tile(page, "ash/0.jpg").click()
+    name_class(page, "null")
+    tile(page, "elm/0.jpg").click()
+    page.locator('#groups [data-group="all"]').click()
+    expect(page.locator('#groups [aria-pressed="true"]')).to_have_count(1)
+    assert set(page.locator(".tile .name").all_inner_texts()) == {"all"}
+    page.get_by_text("Leave doubtful images out").click()
+    page.locator("#reject").fill("95")
+    page.locator('#groups [data-group="none of these"]').click()
+    page.locator("#reject").fill("0")
+    expect(page.locator(".tile")).to_have_count(24)  # back to everything

@@ -20,6 +20,7 @@ from pseudoshot.errors import PseudoshotError
 from pseudoshot.model import Embedder, load
 from pseudoshot.registry import look_up
 
+MOST_SEEDS = 2**32  # what scikit-learn takes
 NONE_OF_THESE = "none of these"  # the label of a rejected image; where labels are numbers, -1
 
 
@@ -72,8 +73,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X, y = self._labelled(X, y)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
-        if self.reject is not None and self._none in self.classes_:
-            raise PseudoshotError(f"{self._none!r} stands for rejected images, not for a class")
+        self._check_reject()
         features = self._features(X, self.views)
         if len(features) != len(labels):
             raise PseudoshotError(f"{len(features)} images were given, and {len(labels)} labels")
@@ -100,16 +100,31 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels: npt.NDArray[Any] = self.classes_[probabilities.argmax(1)]
         if self.reject is None:
             return labels
-        rejected = probabilities.max(1) < self.reject
-        return np.where(rejected, np.array(self._none).astype(object), labels.astype(object))
+        if labels.dtype.kind not in "iuU":
+            labels = labels.astype(object)
+        return np.where(probabilities.max(1) < self.reject, self._none, labels)
 
     @property
     def _none(self) -> str | int:
         return -1 if self.classes_.dtype.kind in "iu" else NONE_OF_THESE
 
-    def _check_settings(self) -> None:
-        if self.reject is not None and not 0 <= self.reject <= 1:
+    def rejecting(self, confidence: float | None) -> Self:
+        """The same fitted classifier with another `reject`."""
+        self.reject = confidence
+        self._check_reject()
+        return self
+
+    def _check_reject(self) -> None:
+        if self.reject is None:
+            return
+        if not 0 <= self.reject <= 1:
             raise PseudoshotError(f"reject is a confidence from 0 to 1, not {self.reject}")
+        if self._none in self.classes_:
+            raise PseudoshotError(f"{self._none!r} stands for rejected images, not for a class")
+
+    def _check_settings(self) -> None:
+        if not 0 <= self.seed < MOST_SEEDS:
+            raise PseudoshotError(f"a seed is at least 0 and below {MOST_SEEDS}, not {self.seed}")
         if self.views < 0 or (self.views and self.model is None):
             raise PseudoshotError("views of examples need a model, and cannot be fewer than 0")
 

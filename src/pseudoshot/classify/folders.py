@@ -15,10 +15,12 @@ import numpy as np
 
 from pseudoshot.classify.classifier import FewShotClassifier
 from pseudoshot.classify.heads import Floats
+from pseudoshot.classify.inputs import images_of_folder
 from pseudoshot.classify.saved import load_classifier
-from pseudoshot.console import progress_bar
+from pseudoshot.console import printable, progress_bar
 from pseudoshot.data import ImageSet
 from pseudoshot.data import load as load_data
+from pseudoshot.data.loading import expanded
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.files import is_file, refuse_existing, replaced
 from pseudoshot.model import load
@@ -48,8 +50,8 @@ def classify_folder(
     csv: Path,
     sort_into: Path | None = None,
     copy: bool = False,
-    head: str = "prototype",
-    views: int = 0,
+    head: str | None = None,
+    views: int | None = None,
     reject: float | None = None,
 ) -> Sorted:
     """Label the images of a folder from those of `support`, one subfolder a class; write a CSV.
@@ -59,23 +61,28 @@ def classify_folder(
     >>> classify_folder("conv4-cifar-fs", Path("new"), support=Path("some"), csv=Path("l.csv"))
     ... # doctest: +SKIP
     """
+    images = expanded(images)
+    support = None if support is None else expanded(support)
     refuse_existing(csv)
     if sort_into is not None:
         _check_destination(sort_into, (images, support))
     if is_file(Path(run)):
-        if support is not None:
-            raise PseudoshotError(f"'{run}' is a classifier with classes already: no --support")
+        if support is not None or head is not None or views is not None:
+            raise PseudoshotError(
+                f"'{run}' is a classifier fitted already: leave out --support, --head and --views"
+            )
         classifier = load_classifier(run)
-        classifier.reject = reject if reject is not None else classifier.reject
+        classifier.rejecting(classifier.reject if reject is None else reject)
     elif support is None:
         raise PseudoshotError("give --support: a folder with one subfolder a class")
     else:
-        classifier = FewShotClassifier(load(run), head=head, views=views, reject=reject)
+        classifier = FewShotClassifier(
+            load(run), head=head or "prototype", views=views or 0, reject=reject
+        )
         classifier.fit(support)
     if classifier.embedder_ is None:
         raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
-    image_set = load_data(images, size=classifier.embedder_.card.size)
-    result = label(classifier, image_set)
+    result = label(classifier, images_of_folder(images, classifier.embedder_.card.size))
     with replaced(csv) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         write_csv(result, file)
     if sort_into is not None:
@@ -117,12 +124,7 @@ def _rows(result: Sorted) -> Iterator[tuple[str, str, str, str]]:
     for name, label, confidence, runner_up in zip(
         result.files, result.labels, result.confidences, result.runners_up, strict=True
     ):
-        yield (
-            name.encode(errors="replace").decode(),  # a name may hold bytes that are no text
-            label,
-            f"{confidence:.4f}",
-            runner_up,
-        )
+        yield printable(name), printable(label), f"{confidence:.4f}", printable(runner_up)
 
 
 def embed_folder(run: str | Path, images: str | Path, out: Path) -> tuple[int, int]:

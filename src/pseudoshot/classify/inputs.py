@@ -14,8 +14,9 @@ from PIL import Image
 
 from pseudoshot.classify.heads import Floats
 from pseudoshot.data import ImageSet
-from pseudoshot.data import load as load_data
 from pseudoshot.data.decode import decode, to_bytes, to_square
+from pseudoshot.data.folder import load_folder
+from pseudoshot.data.loading import expanded
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.model import Embedder
@@ -35,6 +36,8 @@ def embeddings_of(embedder: Embedder, images: Images, views: int = 0, seed: int 
             raise PseudoshotError(
                 f"embeddings of this model have {embedder.dim} numbers, not {images.shape[1]}"
             )
+        if not np.isfinite(images).all():
+            raise PseudoshotError("embeddings must be finite numbers")
         return np.asarray(images, np.float64)
     image_set = to_image_set(images, embedder.card.size)
     total = embedder.embed(image_set).double()
@@ -50,19 +53,26 @@ def to_image_set(images: Images, size: int) -> ImageSet:
     if isinstance(images, Image.Image):
         raise PseudoshotError("images are expected, not one image: put it in a list")
     if isinstance(images, str | os.PathLike):
-        if not Path(images).is_dir():
-            raise PseudoshotError(f"'{images}' is not a folder: give a folder, or a list of files")
-        return load_data(Path(images), size=size)
-    if isinstance(images, np.ndarray) and images.ndim not in (3, 4) and images.dtype != object:
+        return images_of_folder(Path(images), size)
+    of_files = isinstance(images, np.ndarray) and images.dtype.kind in "OU"
+    if isinstance(images, np.ndarray) and not of_files and images.ndim not in (3, 4):
         raise PseudoshotError(
             f"an array of images has the shape (n, h, w) or (n, h, w, channels), not {images.shape}"
         )
-    if isinstance(images, np.ndarray) and images.dtype not in (np.uint8, object):
+    if isinstance(images, np.ndarray) and not of_files and images.dtype != np.uint8:
         images = to_bytes(images)  # all of them by one range
     pixels = [_pixels(image, position, size) for position, image in enumerate(images)]
     if not pixels:
         raise PseudoshotError("there are no images in the list")
     return ImageSet("images", np.stack(pixels))
+
+
+def images_of_folder(folder: Path, size: int, *, stay_inside: bool = False) -> ImageSet:
+    """A folder's images and nothing else: what is called like a named set is a folder here."""
+    folder = expanded(folder)
+    if not folder.is_dir():
+        raise PseudoshotError(f"'{folder}' is not a folder: give a folder of images")
+    return load_folder(folder, size, stay_inside=stay_inside)
 
 
 def _pixels(image: AnImage, position: int, size: int) -> npt.NDArray[np.uint8]:

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
 from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor, from_numpy
@@ -30,7 +39,10 @@ class Description(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal[1] = 1
-    classes: Annotated[list[str] | list[int], Field(min_length=1)]
+    classes: Annotated[
+        list[StrictBool] | list[StrictInt] | list[StrictFloat] | list[StrictStr],
+        Field(min_length=1),
+    ]
     head: str
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     reject: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -48,7 +60,7 @@ def to_bytes(classifier: FewShotClassifier) -> bytes:
     embedder = classifier.embedder_
     labels: list[Any] = classifier.classes_.tolist()
     description = Description(
-        classes=labels if classifier.classes_.dtype.kind in "iu" else [str(x) for x in labels],
+        classes=labels if classifier.classes_.dtype.kind in "biuf" else [str(x) for x in labels],
         head=classifier.head,
         temperature=classifier.temperature_,
         reject=classifier.reject,

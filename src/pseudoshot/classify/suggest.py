@@ -6,15 +6,18 @@ are labels to give, and of each group the image nearest its centre is chosen.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 
+from pseudoshot.classify.classifier import MOST_SEEDS
 from pseudoshot.classify.heads import Floats
-from pseudoshot.data import load as load_data
+from pseudoshot.classify.inputs import images_of_folder
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.model import load
 
@@ -25,21 +28,21 @@ _TINY = 1e-12
 def suggest_images(run: str | Path, images: str | Path, count: int, seed: int = 0) -> list[str]:
     """The files of a folder to label first, the largest group's first."""
     embedder = load(run)
-    image_set = load_data(str(images), size=embedder.card.size)
-    if not image_set.files:
-        raise PseudoshotError(f"'{images}' has no files to name: give a folder of images")
+    image_set = images_of_folder(Path(images), embedder.card.size)
     rows = suggest(embedder.embed(image_set).double().numpy(), count, seed)
     return [image_set.files[row] for row in rows]
 
 
 def suggest(embeddings: Floats, count: int, seed: int = 0) -> list[int]:
-    """Rows of (n, d) to label first; all of them where there are no more than `count`.
+    """Rows of (n, d) to label first; fewer than `count` where there are no more, or none different.
 
     >>> suggest(np.array([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]]), 2)
     [1, 3]
     """
     if count < 1:
         raise PseudoshotError(f"the number of images to label must be at least 1, not {count}")
+    if not 0 <= seed < MOST_SEEDS:
+        raise PseudoshotError(f"a seed is at least 0 and below {MOST_SEEDS}, not {seed}")
     norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
     directions = embeddings / np.maximum(norms, _TINY)
     if len(directions) <= count:
@@ -48,7 +51,9 @@ def suggest(embeddings: Floats, count: int, seed: int = 0) -> list[int]:
     looked_at: npt.NDArray[np.int64] = np.arange(len(directions))
     if len(directions) > MOST_GROUPED:
         looked_at = np.sort(random.choice(len(directions), MOST_GROUPED, replace=False))
-    groups = KMeans(count, n_init=4, random_state=seed).fit(directions[looked_at])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of images that are the same
+        groups = KMeans(count, n_init=4, random_state=seed).fit(directions[looked_at])
     nearest = pairwise_distances_argmin(groups.cluster_centers_, directions)
     largest_first = np.argsort(-np.bincount(groups.labels_, minlength=count), kind="stable")
     return list(dict.fromkeys(nearest[largest_first].tolist()))  # two groups may share one

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +22,8 @@ def classify(
     csv: Path = Path("labels.csv"),
     sort_into: Path | None = None,
     copy: Annotated[bool, Parameter(negative=())] = False,
-    head: str = "prototype",
-    views: int = 0,
+    head: str | None = None,
+    views: int | None = None,
     reject: float | None = None,
 ) -> None:
     """Sort a folder of images by a few examples of each class.
@@ -44,7 +46,8 @@ def classify(
     copy
         Copy the images instead of linking them.
     head
-        prototype (nearest class mean), or logistic or ridge: often better from five examples on.
+        prototype (nearest class mean; the default), or logistic or ridge: often better from five
+        examples a class on.
     views
         Average each example with so many random altered copies of it.
     reject
@@ -91,7 +94,7 @@ def suggest(run: str, /, *, images: Path, count: int = 10, seed: int = 0) -> Non
     from pseudoshot.classify.suggest import suggest_images
 
     for file in suggest_images(run, images, count, seed):
-        print(images / file)
+        sys.stdout.buffer.write(os.fsencode(images / file) + b"\n")
 
 
 @app.command

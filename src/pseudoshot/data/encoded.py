@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.markup import escape
 
-from pseudoshot.console import console, progress_bar
+from pseudoshot.console import console, printable, progress_bar
 from pseudoshot.data import cache, decode
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.errors import PseudoshotError
@@ -140,7 +140,7 @@ def _decode_into(rows: cache.Rows, name: str, images: Listing, form: Form) -> di
     with warnings.catch_warnings(), progress_bar() as bar:
         warnings.simplefilter("ignore")  # of large or untidy files, which are read all the same
         task = bar.add_task(
-            f"reading {escape(_printable(name))}", total=len(images), completed=first
+            f"reading {escape(printable(name))}", total=len(images), completed=first
         )
         outcomes = _in_parallel((images[i] for i in range(first, len(images))), form)
         for position, outcome in enumerate(outcomes, start=first):
@@ -181,15 +181,10 @@ def _decode(image: Encoded, form: Form) -> npt.NDArray[np.uint8] | str:
 def _report(image_set: ImageSet, images: Listing, full_list: Path) -> None:
     read, count = set(image_set.files), len(image_set.skipped)
     unread = itertools.islice((image.name for image in images if image.name not in read), 3)
-    names = _printable(", ".join([*unread, *(["…"] if count > 3 else [])]))
+    names = printable(", ".join([*unread, *(["…"] if count > 3 else [])]))
     console.print(
         f"skipped {count} of {len(images)} files that could not be read: {names} "
         f"(full list in {full_list})",
         markup=False,
         soft_wrap=True,
     )
-
-
-def _printable(name: str) -> str:
-    """A file name may hold bytes that are no text."""
-    return name.encode(errors="replace").decode()

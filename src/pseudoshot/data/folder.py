@@ -15,11 +15,14 @@ from pseudoshot.errors import PseudoshotError
 DEFAULT_SIZE = 64
 
 
-def load_folder(folder: Path, size: int) -> ImageSet:
-    """Every image below `folder`; labelled if all of them lie in subfolders."""
+def load_folder(folder: Path, size: int, *, stay_inside: bool = False) -> ImageSet:
+    """Every image below `folder`; labelled if all of them lie in subfolders.
+
+    With `stay_inside`, links that lead out of the folder are not followed.
+    """
     if not folder.is_dir():
         raise PseudoshotError(f"'{folder}' is a file: give the folder its images are in")
-    images = Listing(images_below(folder))
+    images = Listing(images_below(folder, stay_inside=stay_inside))
     if not len(images):
         raise PseudoshotError(
             f"no images below '{folder}': expected files such as .jpg or .png, in it or in "
@@ -29,16 +32,24 @@ def load_folder(folder: Path, size: int) -> ImageSet:
     return load_encoded(str(folder), folder, images, Form(size), classes)
 
 
-def images_below(folder: Path, part: str = "") -> Iterator[Encoded]:
+def images_below(folder: Path, part: str = "", *, stay_inside: bool = False) -> Iterator[Encoded]:
     """The image files below `folder` in a fixed order; hidden ones and loops of links are left out.
 
     Names are relative to `folder`, and a label is the first part of a name that has several. With
     `part`, only those below that subfolder.
     """
-    opener = partial(Path, folder)
-    for name in _names_below(folder, f"{part}/" if part else ""):
+    opener = partial(path_inside, folder) if stay_inside else partial(Path, folder)
+    for name in _names_below(folder, f"{part}/" if part else "", stay_inside):
         label, slash, _ = name.partition("/")
         yield Encoded(name, _stamp(folder, name), opener, label if slash else "")
+
+
+def path_inside(folder: Path, name: str) -> Path:
+    """Where a file of the folder is; an error if that is elsewhere."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise PseudoshotError("leads out of the folder")
+    return path
 
 
 def count_images_below(folder: Path) -> int:
@@ -54,7 +65,7 @@ def _stamp(folder: Path, name: str) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
 
 
-def _names_below(folder: Path, prefix: str = "") -> Iterator[str]:
+def _names_below(folder: Path, prefix: str = "", stay_inside: bool = False) -> Iterator[str]:
     """Without recursion, however deep; names of folders, '' among them, do not leave here."""
     visited: set[tuple[int, int]] = set()
     waiting = [prefix]
@@ -63,7 +74,15 @@ def _names_below(folder: Path, prefix: str = "") -> Iterator[str]:
         if name and not name.endswith("/"):
             yield name
         else:
-            waiting.extend(_listed(folder, name, visited))
+            names = _listed(folder, name, visited)
+            waiting.extend(n for n in names if not (stay_inside and _leaves(folder, n)))
+
+
+def _leaves(folder: Path, name: str) -> bool:
+    """Whether a subfolder is a link to somewhere else; files tell when they are opened."""
+    path = folder / name
+    linked = name.endswith("/") and path.is_symlink()
+    return linked and not path.resolve().is_relative_to(folder.resolve())
 
 
 def _listed(folder: Path, prefix: str, visited: set[tuple[int, int]]) -> list[str]:

@@ -106,11 +106,11 @@ def _load_named(source: Source, split: str, root: Path | None, size: int | None)
 
 
 def _existing(data: str) -> Path:
-    path = _expanded(data)
+    path = expanded(data)
     if data and _exists(path):
         return path
     base = data.rpartition(":")[0]
-    if base and _exists(_expanded(base)):
+    if base and _exists(expanded(base)):
         raise PseudoshotError(f"'{data}': a folder has no splits; give '{base}' itself")
     raise PseudoshotError(
         f"'{data}' is neither a folder nor a known set: "
@@ -118,7 +118,7 @@ def _existing(data: str) -> Path:
     )
 
 
-def _expanded(data: str) -> Path:
+def expanded(data: str | Path) -> Path:
     """~ stands for the home folder, where the user it names has one."""
     try:
         return Path(data).expanduser()

@@ -23,7 +23,7 @@ def serve(run: str | Path, images: Path | None, host: str, port: int) -> None:
 
     listening = _listen(host, port)
     app = build_app(Session(run, images), host)
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     config = uvicorn.Config(app, log_level="warning", access_log=False)
     with suppress(KeyboardInterrupt):
         print(f"open http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends)", flush=True)

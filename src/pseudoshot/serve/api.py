@@ -16,16 +16,21 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from pseudoshot._version import __version__
 from pseudoshot.classify.folders import write_csv
 from pseudoshot.classify.saved import to_bytes
+from pseudoshot.console import printable
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.serve.limits import Limits
-from pseudoshot.serve.session import Session
+from pseudoshot.serve.session import Session, unlike
 
 MOST_BYTES = 64 << 20  # of a request
 MOST_FILES = 500  # of a request
 _HERE = Path(__file__).parent
-_PARTS = {"page.css": "text/css", "page.js": "text/javascript"}
+_PARTS = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "requests.js": "text/javascript",
+}
 
-Label = Annotated[str, Field(min_length=1, max_length=100)]
+Label = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
 class Example(BaseModel):
@@ -56,6 +61,8 @@ class Images(BaseModel):
     suggested: list[int]  # to label first
     skipped: list[str]  # files that could not be read, and why
     model: str  # what the embedding was trained on
+    session: str  # changes with every start of the server, as numbers of images may
+    folder: str | None  # whose images they are
 
 
 class Labels(BaseModel):
@@ -101,7 +108,7 @@ def _add_refusals(app: FastAPI) -> None:
 
     @app.exception_handler(PseudoshotError)
     async def refuse(_: Request, error: Exception) -> JSONResponse:
-        return JSONResponse({"detail": str(error)}, 422)
+        return JSONResponse({"detail": printable(str(error))}, 422)
 
     @app.exception_handler(RequestValidationError)
     async def explain(_: Request, error: RequestValidationError) -> JSONResponse:
@@ -127,10 +134,12 @@ def _add_images(app: FastAPI, session: Session) -> None:
     def images() -> Images:
         """The images to sort, and which of them to label first."""
         return Images(
-            names=[name.encode(errors="replace").decode() for name in session.names],
+            names=[printable(name) for name in session.names],
             suggested=session.suggested,
-            skipped=[text.encode(errors="replace").decode() for text in session.skipped],
+            skipped=[printable(text) for text in session.skipped],
             model=session.embedder.card.trained_on,
+            session=session.started,
+            folder=None if session.folder is None else printable(str(session.folder)),
         )
 
     @app.get("/images/{number}", responses={200: {"content": {"image/jpeg": {}}}})
@@ -186,10 +195,8 @@ def _contents(files: list[UploadFile]) -> dict[str, bytes]:
         raise HTTPException(413, f"{len(files)} files in one request, at most {MOST_FILES}")
     contents: dict[str, bytes] = {}
     for file in files:
-        name = Path(file.filename or "image").name[:200] or "image"
-        while name in contents:
-            name += "'"
-        contents[name] = file.file.read()
+        name = Path(printable(file.filename or "")).name[:200] or "image"
+        contents[unlike(contents, name)] = file.file.read()
     return contents
 
 

@@ -44,4 +44,7 @@ class Limits:
 def _from_elsewhere(headers: Headers) -> bool:
     """A browser says which site a page came from; programs say nothing."""
     origin = headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc != headers.get("host")
+    try:
+        return origin is not None and urlsplit(origin).netloc != headers.get("host")
+    except ValueError:  # no address at all
+        return True

@@ -1,8 +1,9 @@
 // One direction: examples change, the server labels every image, everything is drawn again.
-"use strict";
 
-const COLOURS = ["#1f77b4", "#d1495b", "#2e8b57", "#8e5ea2", "#c77800", "#00798c", "#a0522d", "#5c6bc0", "#6b8e23", "#b0307f"];
-const DOUBTFUL = "all", PAGE = 120, FILES_A_REQUEST = 50;
+import * as requests from "./requests.js";
+
+const COLOURS = ["#1f6fa8", "#c0392b", "#237a4b", "#8e5ea2", "#a05f00", "#00727f", "#7a4a2b", "#5361b8", "#56731a", "#b0307f"];
+const EVERYTHING = null, PAGE = 120, NONE_OF_THESE = "none of these";
 
 const state = {
   names: [],
@@ -11,9 +12,10 @@ const state = {
   examples: new Map(), // image -> class name
   result: null, // the server's labels
   chosen: null, // the class that a click puts an image in
-  group: DOUBTFUL, // what the grid shows: everything, or one label
+  group: EVERYTHING, // what the grid shows: everything, or one label
   shown: PAGE,
-  storage: null, // where the browser remembers this folder's examples
+  session: "", // of the server, which numbers images anew at every start
+  storage: "", // where the browser remembers this folder's examples
 };
 
 const $ = (id) => document.getElementById(id);
@@ -32,61 +34,33 @@ function colour(name) {
 
 // ---- the server
 
-async function ask(path, options) {
-  const answer = await fetch(path, options);
-  if (answer.ok) return answer;
-  const { detail } = await answer.json().catch(() => ({ detail: answer.statusText }));
-  throw new Error(detail);
-}
-
-function known() {
-  const reject = Number($("reject").value) / 100;
-  const examples = [...state.examples].map(([image, label]) => ({ image, label }));
-  return {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ examples, reject: reject || null }),
-  };
-}
+const reject = () => Number($("reject").value) / 100;
 
 let latest = 0;
 async function classify() {
   const mine = ++latest;
-  if (state.examples.size === 0) {
-    state.result = null;
-  } else {
-    const result = await (await ask("/classify", known())).json();
-    if (mine !== latest) return; // examples have changed meanwhile
-    state.result = result;
-  }
+  const enough = new Set(state.examples.values()).size >= 2;
+  const result = enough ? await requests.classify(state.examples, reject()) : null;
+  if (mine !== latest) return; // examples have changed meanwhile
+  state.result = result;
   draw();
 }
 
-async function download(path, name) {
-  const blob = await (await ask(path, known())).blob();
-  const link = element("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
-
 async function upload(files) {
-  const images = [...files];
-  for (let start = 0; start < images.length; start += FILES_A_REQUEST) {
-    $("status").textContent = `adding ${images.length} images …`;
-    const body = new FormData();
-    for (const file of images.slice(start, start + FILES_A_REQUEST)) body.append("files", file);
-    await ask("/images", { method: "POST", body });
-  }
+  $("status").textContent = `adding ${files.length} images …`;
+  const refused = await requests.upload(files);
   await load();
   await classify();
+  if (refused.length) throw new Error(refused.slice(0, 5).join(" · ") + (refused.length > 5 ? " …" : ""));
 }
 
 async function load() {
-  const about = await (await ask("/images")).json();
+  const about = await requests.images();
   const first = new Set(about.suggested);
+  if (about.session !== state.session) tiles.clear();
   state.names = about.names;
+  state.session = about.session;
+  state.storage = `pseudoshot:${about.folder ?? about.session}`;
   state.order = [...about.suggested, ...[...about.names.keys()].filter((image) => !first.has(image))];
   $("end").title = about.skipped.join("\n");
   state.skipped = about.skipped.length;
@@ -106,6 +80,7 @@ const attempt = (action) => async (...given) => {
 };
 
 function addClass(name) {
+  if (name === NONE_OF_THESE) throw new Error(`“${name}” is for images of no class: name a class otherwise`);
   if (name && !state.classes.includes(name)) state.classes.push(name);
   state.chosen = name || state.chosen;
   remember();
@@ -116,7 +91,6 @@ async function removeClass(name) {
   state.classes = state.classes.filter((other) => other !== name);
   for (const [image, label] of state.examples) if (label === name) state.examples.delete(image);
   if (state.chosen === name) state.chosen = state.classes.at(-1) ?? null;
-  if (state.group === name) state.group = DOUBTFUL;
   remember();
   await classify();
 }
@@ -131,11 +105,10 @@ async function assign(image, name) {
 
 function remember() {
   const kept = { classes: state.classes, examples: [...state.examples].map(([i, label]) => [state.names[i], label]) };
-  if (state.storage) localStorage.setItem(state.storage, JSON.stringify(kept));
+  localStorage.setItem(state.storage, JSON.stringify(kept));
 }
 
 function recall() {
-  state.storage = `pseudoshot:${state.names.length}:${state.names[0] ?? ""}:${state.names.at(-1) ?? ""}`;
   const kept = JSON.parse(localStorage.getItem(state.storage) ?? "null");
   if (!kept) return;
   const place = new Map(state.names.map((name, image) => [name, image]));
@@ -150,16 +123,20 @@ function inOrder() {
   const { result, group } = state;
   if (!result) return state.order;
   const images = [...state.names.keys()].filter((image) => image < result.labels.length);
-  const some = group === DOUBTFUL ? images : images.filter((image) => result.labels[image] === group);
+  const some = group === EVERYTHING ? images : images.filter((image) => result.labels[image] === group);
   const rank = (image) => (state.examples.has(image) ? 2 : result.confidences[image]);
   return some.sort((a, b) => rank(a) - rank(b)); // examples, of which nobody doubts, come last
 }
 
 function draw() {
+  const labels = new Set([...state.classes, ...(state.result?.labels ?? [])]);
+  if (!state.result || !labels.has(state.group)) state.group = EVERYTHING;
+  const focused = place(document.activeElement);
   drawClasses();
   drawGroups();
   drawGrid();
-  const ready = state.examples.size > 0;
+  focused()?.focus();
+  const ready = state.result !== null;
   for (const id of ["csv", "classifier"]) $(id).disabled = !ready;
   $("forget").disabled = state.classes.length === 0;
   $("hint").textContent = hint();
@@ -169,6 +146,18 @@ function draw() {
     : state.result
       ? `${state.names.length.toLocaleString()} images sorted from ${labelled}, the most doubtful first`
       : `${state.names.length.toLocaleString()} images; those that tell most come first`;
+}
+
+// Where someone who uses keys was: the same button drawn anew, or the same place in the grid.
+function place(focused) {
+  const inClasses = focused.closest(".class"), inGroups = focused.closest("#groups button");
+  const index = [...$("grid").children].indexOf(focused);
+  const find = (selector, same) => [...document.querySelectorAll(selector)].find(same);
+  if (!focused.matches(":focus-visible")) return () => null;
+  if (inClasses) return () => find(".class", (item) => item.dataset.label === inClasses.dataset.label)?.firstChild;
+  if (inGroups) return () => find("#groups button", (button) => button.group === inGroups.group);
+  if (index >= 0) return () => [...$("grid").children].slice(0, index + 1).at(-1);
+  return () => null;
 }
 
 function hint() {
@@ -190,7 +179,7 @@ function drawClasses() {
       pick.setAttribute("aria-pressed", String(name === state.chosen));
       const examples = counts.get(name) ?? 0;
       pick.append(element("span", "dot"), element("span", "name", name), element("span", "count", `${examples} given`));
-      pick.onclick = () => addClass(name);
+      pick.onclick = attempt(() => addClass(name));
       const remove = element("button", "remove", "×");
       remove.setAttribute("aria-label", `remove class ${name}`);
       remove.onclick = attempt(() => removeClass(name));
@@ -217,20 +206,28 @@ function drawGroups() {
   const labels = state.result ? [...state.classes, ...others] : [];
   const button = (group, text, count) => {
     const made = element("button", "", text);
-    made.dataset.group = group;
+    made.group = group;
+    made.dataset.group = group ?? "";
     made.setAttribute("aria-pressed", String(group === state.group));
     made.append(element("span", "count", count.toLocaleString()));
     made.onclick = () => {
       Object.assign(state, { group, shown: PAGE });
+      scrollTo(0, 0);
       draw();
     };
     return made;
   };
   $("groups").replaceChildren(
-    button(DOUBTFUL, "Everything", state.names.length),
+    button(EVERYTHING, "Everything", state.names.length),
     ...labels.map((label) => button(label, label, counts.get(label) ?? 0)),
   );
 }
+
+const more = new IntersectionObserver((entries) => {
+  if (!entries.at(-1).isIntersecting) return;
+  state.shown += PAGE;
+  drawGrid();
+}, { rootMargin: "600px" });
 
 const tiles = new Map(); // image -> element, kept so that pictures need not be fetched again
 
@@ -243,7 +240,7 @@ function tile(image) {
     const picture = element("img");
     picture.loading = "lazy";
     picture.draggable = false;
-    picture.src = `/images/${image}`;
+    picture.src = `/images/${image}?session=${state.session}`;
     picture.alt = made.title = state.names[image];
     const about = element("span", "about");
     about.append(element("span", "name"), element("span", "sure"));
@@ -252,7 +249,8 @@ function tile(image) {
     made.ondragstart = (event) => event.dataTransfer.setData("text/pseudoshot-image", String(image));
     made.onkeydown = attempt(async (event) => {
       const name = state.classes[Number(event.key) - 1];
-      if (name) await assign(image, name);
+      const meant = !(event.ctrlKey || event.metaKey || event.altKey || event.repeat);
+      if (name && meant) await assign(image, name);
     });
     tiles.set(image, made);
   }
@@ -268,32 +266,34 @@ function tile(image) {
 
 function drawGrid() {
   const images = inOrder();
-  const focused = document.querySelector("#grid :focus-visible"); // of someone who uses keys
   $("grid").replaceChildren(...images.slice(0, state.shown).map(tile));
-  if (focused?.isConnected) focused.focus();
   const left = images.length - Math.min(images.length, state.shown);
   const unread = state.skipped ? ` ${state.skipped} files could not be read.` : "";
+  more.unobserve($("end"));
+  if (left) more.observe($("end")); // anew: it may be in sight already
   $("end").textContent = (left ? `${left.toLocaleString()} more below` : "") + unread;
 }
 
 // ---- beginnings
 
-$("new-class").onsubmit = (event) => {
+$("new-class").onsubmit = attempt((event) => {
   event.preventDefault();
   addClass($("class-name").value.trim());
   $("class-name").value = "";
-};
+});
 $("reject").oninput = attempt(async () => {
   $("reject-value").textContent = `${$("reject").value} %`;
   await classify();
 });
-$("csv").onclick = attempt(() => download("/csv", "labels.csv"));
-$("classifier").onclick = attempt(() => download("/classifier", "classifier.safetensors"));
+$("csv").onclick = attempt(() => requests.download("/csv", "labels.csv", state.examples, reject()));
+$("classifier").onclick = attempt(() =>
+  requests.download("/classifier", "classifier.safetensors", state.examples, reject()),
+);
 $("forget").onclick = attempt(async () => {
   if (!confirm("Forget all classes and examples?")) return;
   state.classes = [];
   state.examples.clear();
-  Object.assign(state, { chosen: null, group: DOUBTFUL });
+  state.chosen = null;
   remember();
   await classify();
 });
@@ -312,13 +312,6 @@ document.ondrop = attempt(async (event) => {
 });
 drop.ondragover = () => drop.classList.add("over");
 drop.ondragleave = drop.ondrop = () => drop.classList.remove("over");
-new IntersectionObserver((entries) => {
-  if (entries[0].isIntersecting && state.shown < state.names.length) {
-    state.shown += PAGE;
-    drawGrid();
-  }
-}, { rootMargin: "600px" }).observe($("end"));
-
 attempt(async () => {
   await load();
   recall();

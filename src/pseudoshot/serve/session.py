@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,9 +18,11 @@ from PIL import Image
 from pseudoshot.classify.classifier import FewShotClassifier
 from pseudoshot.classify.folders import Sorted, from_probabilities
 from pseudoshot.classify.heads import Floats
+from pseudoshot.classify.inputs import images_of_folder
 from pseudoshot.classify.suggest import suggest
-from pseudoshot.data import load as load_data
 from pseudoshot.data.decode import decode
+from pseudoshot.data.folder import path_inside
+from pseudoshot.data.loading import expanded
 from pseudoshot.errors import PseudoshotError
 from pseudoshot.model import load
 
@@ -39,7 +43,8 @@ class Session:
 
     def __init__(self, run: str | Path, folder: Path | None = None) -> None:
         self.embedder = load(run)
-        self.folder = None if folder is None else folder.resolve()
+        self.folder = None if folder is None else expanded(folder).resolve()
+        self.started = f"{os.getpid()}-{time.time_ns()}"  # no other session is called so
         self.files: list[str] = []
         self.uploads: list[Upload] = []
         self.skipped: list[str] = []
@@ -47,17 +52,14 @@ class Session:
         self._changing = threading.Lock()
         self._thumbnail = lru_cache(KEPT_THUMBNAILS)(self._render)
         self.suggested: list[int] = []  # images to label first
-        if folder is not None:
-            self._read_folder(folder)
+        if self.folder is not None:
+            self._read_folder(self.folder)
 
     def _read_folder(self, folder: Path) -> None:
-        images = load_data(folder, size=self.embedder.card.size)
-        inside = np.array([self._path(name) is not None for name in images.files])
-        self.files = [name for name, kept in zip(images.files, inside, strict=True) if kept]
-        outside = [name for name, kept in zip(images.files, inside, strict=True) if not kept]
-        self.skipped = [*images.skipped, *(f"{name}: leads out of the folder" for name in outside)]
-        self.embeddings = self.embedder.embed(images).double().numpy()[inside]
-        self.suggested = suggest(self.embeddings, SUGGESTED) if inside.any() else []
+        images = images_of_folder(folder, self.embedder.card.size, stay_inside=True)
+        self.files, self.skipped = list(images.files), list(images.skipped)
+        self.embeddings = self.embedder.embed(images).double().numpy()
+        self.suggested = suggest(self.embeddings, SUGGESTED)
 
     def __len__(self) -> int:
         return len(self.files) + len(self.uploads)
@@ -75,10 +77,13 @@ class Session:
     def add(self, files: Mapping[str, bytes]) -> list[int]:
         """Take uploaded images in, all of them or none; their numbers."""
         embeddings = self.embed(files)
-        uploads = [
-            Upload(name, _jpeg(_decoded(name, data, THUMBNAIL))) for name, data in files.items()
-        ]
+        thumbnails = [_jpeg(_decoded(name, data, THUMBNAIL)) for name, data in files.items()]
         with self._changing:
+            taken = set(self.names)
+            uploads = []
+            for name, thumbnail in zip(files, thumbnails, strict=True):
+                uploads.append(Upload(unlike(taken, name), thumbnail))
+                taken.add(uploads[-1].name)
             if len(self.uploads) + len(uploads) > MOST_UPLOADED:
                 raise PseudoshotError(
                     f"at most {MOST_UPLOADED:,} images can be added: serve a folder with --images"
@@ -96,16 +101,8 @@ class Session:
         return self._thumbnail(number)
 
     def _render(self, number: int) -> bytes:
-        path = self._path(self.files[number])
-        if path is None:
-            raise PseudoshotError(f"'{self.files[number]}' leads out of the folder")
-        return _jpeg(decode(path, THUMBNAIL))
-
-    def _path(self, name: str) -> Path | None:
-        """Where a file of the folder is; None where a link leads out of the folder."""
         assert self.folder is not None
-        path = (self.folder / name).resolve()
-        return path if path.is_relative_to(self.folder) else None
+        return _jpeg(decode(path_inside(self.folder, self.files[number]), THUMBNAIL))
 
     def classifier(
         self, examples: Mapping[int, str], reject: float | None = None
@@ -130,6 +127,21 @@ class Session:
         columns = [index[label] for label in examples.values()]
         probabilities[list(examples)] = np.eye(len(index))[columns]
         return from_probabilities(classifier, names, probabilities)
+
+
+def unlike(taken: Container[str], name: str) -> str:
+    """The name, or one made of it that nothing has yet.
+
+    >>> unlike({"cat.png", "cat (2).png"}, "cat.png")
+    'cat (3).png'
+    """
+    stem, dot, ending = name.rpartition(".")
+    stem, ending = (stem, dot + ending) if stem else (name, "")
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{stem} ({number}){ending}"
+    return free
 
 
 def _decoded(name: str, data: bytes, size: int) -> npt.NDArray[np.uint8]:

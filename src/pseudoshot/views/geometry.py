@@ -37,7 +37,8 @@ class RandomCrop:
     """A random resized crop, a mirror image and a shift by whole pixels, in that order.
 
     A crop enlarges what it shows. A `scale` below 1 makes views smaller than the image, so that
-    things are of the size they have in whole images, at a fraction of the arithmetic.
+    things are of the size they have in whole images, at a fraction of the arithmetic. `shift`
+    counts pixels of the view.
     """
 
     area: tuple[float, float] = (0.08, 1.0)
