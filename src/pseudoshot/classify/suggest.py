@@ -49,8 +49,9 @@ def suggest(embeddings: Floats, count: int, seed: int = 0) -> list[int]:
         return list(range(len(directions)))
     random = np.random.default_rng(seed)
     looked_at: npt.NDArray[np.int64] = np.arange(len(directions))
-    if len(directions) > MOST_GROUPED:
-        looked_at = np.sort(random.choice(len(directions), MOST_GROUPED, replace=False))
+    most = max(MOST_GROUPED, count)
+    if len(directions) > most:
+        looked_at = np.sort(random.choice(len(directions), most, replace=False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of images that are the same
         groups = KMeans(count, n_init=4, random_state=seed).fit(directions[looked_at])
