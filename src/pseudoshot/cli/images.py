@@ -46,7 +46,7 @@ def classify(
     copy
         Copy the images instead of linking them.
     head
-        prototype (nearest class mean; the default), or logistic or ridge: often better from five
+        prototype (nearest class mean; the default), or logistic or ridge: better from about twenty
         examples a class on.
     views
         Average each example with so many random altered copies of it.
