@@ -95,6 +95,16 @@ def test_a_file_that_becomes_a_link_is_not_followed(tmp_path):
         assert "leads out of the folder" in answer.json()["detail"]
 
 
+def test_a_folder_that_was_read_with_its_links_is_served_without(tmp_path):
+    draw_trees(tmp_path / "in", 1)
+    Image.new("RGB", (9, 9)).save(tmp_path / "out.png")
+    (tmp_path / "in" / "ash" / "link.png").symlink_to(tmp_path / "out.png")
+    inside = [f"{kind}/0.jpg" for kind in KINDS]
+    for _ in range(2):  # either may have filled the cache
+        assert "ash/link.png" in pseudoshot.load_data(tmp_path / "in", size=32).files
+        assert Session(MODEL, tmp_path / "in").files == inside
+
+
 def test_nothing_outside_is_opened_or_even_listed(tmp_path, monkeypatch):
     draw_trees(tmp_path / "far away", 2)
     draw_trees(tmp_path / "in", 1)

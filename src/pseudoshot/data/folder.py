@@ -41,7 +41,9 @@ def images_below(folder: Path, part: str = "", *, stay_inside: bool = False) -> 
     opener = partial(path_inside, folder) if stay_inside else partial(Path, folder)
     for name in _names_below(folder, f"{part}/" if part else "", stay_inside):
         label, slash, _ = name.partition("/")
-        yield Encoded(name, _stamp(folder, name), opener, label if slash else "")
+        # What is not read is not cached as if it were: the same folder may be read both ways.
+        stamp = (0, 0) if stay_inside and _leaves(folder, name) else _stamp(folder, name)
+        yield Encoded(name, stamp, opener, label if slash else "")
 
 
 def path_inside(folder: Path, name: str) -> Path:
@@ -74,15 +76,16 @@ def _names_below(folder: Path, prefix: str = "", stay_inside: bool = False) -> I
         if name and not name.endswith("/"):
             yield name
         else:
-            names = _listed(folder, name, visited)
-            waiting.extend(n for n in names if not (stay_inside and _leaves(folder, n)))
+            below = _listed(folder, name, visited)
+            if stay_inside:
+                below = [n for n in below if not (n.endswith("/") and _leaves(folder, n))]
+            waiting.extend(below)
 
 
 def _leaves(folder: Path, name: str) -> bool:
-    """Whether a subfolder is a link to somewhere else; files tell when they are opened."""
+    """Whether this is a link to somewhere outside the folder."""
     path = folder / name
-    linked = name.endswith("/") and path.is_symlink()
-    return linked and not path.resolve().is_relative_to(folder.resolve())
+    return path.is_symlink() and not path.resolve().is_relative_to(folder.resolve())
 
 
 def _listed(folder: Path, prefix: str, visited: set[tuple[int, int]]) -> list[str]:
