@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 import pseudoshot
-from pseudoshot.classify.heads import HEADS
+from pseudoshot.sorting.heads import HEADS
 
 WAY, SHOTS, QUERY, TASKS = 5, (1, 5, 20), 15, 500
 

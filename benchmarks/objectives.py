@@ -24,10 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from turns import take_turns
 
-from pseudoshot.allocator import keep_freed_memory
 from pseudoshot.backbones.base import Backbone
 from pseudoshot.methods import METHODS, Method
-from pseudoshot.tasks import Tasks, resample_tasks
+from pseudoshot.tasks.tasks import Tasks, resample_tasks
+from pseudoshot.tools.allocator import keep_freed_memory
 
 C, WAY, SHOT, QUERY, TASKS, DIM = 32, 5, 1, 5, 256, 640
 V = SHOT + QUERY

@@ -22,11 +22,11 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 from turns import take_turns
 
-from pseudoshot.allocator import keep_freed_memory
 from pseudoshot.backbones import build_backbone, compiled
 from pseudoshot.methods import METHODS, Batch
+from pseudoshot.settings.recipes import recipe_of
+from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.training.optimiser import build_optimiser
-from pseudoshot.training.recipes import recipe_of
 
 VIEWS, MATMUL = 6, 2048
 CASES = (("conv4", 32, 64), ("conv4", 84, 16), ("resnet12", 32, 16), ("resnet12", 84, 4))

@@ -16,12 +16,12 @@ import time
 import numpy as np
 import torch
 
-from pseudoshot.allocator import keep_freed_memory
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
+from pseudoshot.embedders.embedder import Embedder, ModelCard
 from pseudoshot.evaluation import evaluate
 from pseudoshot.evaluation.few_shot import DEFAULT_SHOTS
-from pseudoshot.model import Embedder, ModelCard
+from pseudoshot.tools.allocator import keep_freed_memory
 
 WAY, QUERY, TASKS = 5, 15, 10_000
 

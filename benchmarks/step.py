@@ -24,11 +24,11 @@ from torch import Tensor, nn
 from turns import take_turns
 from views import pillow_amdim
 
-from pseudoshot.allocator import keep_freed_memory
 from pseudoshot.backbones import build_backbone
-from pseudoshot.episode import task_loss
 from pseudoshot.methods import METHODS, Batch
-from pseudoshot.tasks import resample_tasks
+from pseudoshot.tasks.gram import task_loss
+from pseudoshot.tasks.tasks import resample_tasks
+from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.views import get_policy
 
 C, V, TASKS, SIZE, LR, MATMUL = 64, 6, 512, 32, 0.002, 2048

@@ -14,8 +14,8 @@ import sys
 import numpy as np
 
 import pseudoshot
-from pseudoshot.classify import FewShotClassifier
-from pseudoshot.classify.suggest import suggest
+from pseudoshot.sorting import FewShotClassifier
+from pseudoshot.sorting.suggest import suggest
 
 WAY, IMAGES_A_CLASS = 5, 100
 LABELS = (5, 10, 20)

@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-import pseudoshot.threads  # noqa: F401 (before the tests import torch)
+import pseudoshot.tools.threads  # noqa: F401 (before the tests import torch)
 
 
 def pytest_configure(config: pytest.Config) -> None:

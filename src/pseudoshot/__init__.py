@@ -9,27 +9,27 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import pseudoshot.threads  # noqa: F401 (before torch, whose OpenMP reads its setting once)
+import pseudoshot.tools.threads  # noqa: F401 (before torch, whose OpenMP reads its setting once)
 from pseudoshot._version import __version__
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 if TYPE_CHECKING:
-    from pseudoshot.classify import FewShotClassifier, load_classifier
     from pseudoshot.data import ImageSet
     from pseudoshot.data import load as load_data
+    from pseudoshot.embedders.embedder import Embedder, load
     from pseudoshot.evaluation import Evaluation, evaluate
-    from pseudoshot.model import Embedder, load
     from pseudoshot.runs import train
+    from pseudoshot.sorting import FewShotClassifier, load_classifier
 
 # Loaded when first asked for: `pseudoshot --help` need not wait for torch.
 _HOMES = {
-    "Embedder": ("pseudoshot.model", "Embedder"),
+    "Embedder": ("pseudoshot.embedders.embedder", "Embedder"),
     "Evaluation": ("pseudoshot.evaluation", "Evaluation"),
-    "FewShotClassifier": ("pseudoshot.classify", "FewShotClassifier"),
+    "FewShotClassifier": ("pseudoshot.sorting", "FewShotClassifier"),
     "ImageSet": ("pseudoshot.data", "ImageSet"),
     "evaluate": ("pseudoshot.evaluation", "evaluate"),
-    "load": ("pseudoshot.model", "load"),
-    "load_classifier": ("pseudoshot.classify", "load_classifier"),
+    "load": ("pseudoshot.embedders.embedder", "load"),
+    "load_classifier": ("pseudoshot.sorting", "load_classifier"),
     "load_data": ("pseudoshot.data", "load"),
     "train": ("pseudoshot.runs", "train"),
 }

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 import pseudoshot as package
-from pseudoshot.classify import FewShotClassifier, save_classifier
+from pseudoshot.sorting import FewShotClassifier, save_classifier
 from tests.cli.entry import pseudoshot, refused
 from tests.pictures import KINDS, draw_trees
 
@@ -232,8 +232,8 @@ def test_exported_model_says_what_it_takes(exported):
 def test_every_small_backbone_can_be_exported(backbone, tmp_path):
     """Untrained, of gray images, with statistics of its own."""
     from pseudoshot.backbones import build_backbone
-    from pseudoshot.export import export_onnx
-    from pseudoshot.model import Embedder, ModelCard
+    from pseudoshot.embedders.embedder import Embedder, ModelCard
+    from pseudoshot.embedders.export import export_onnx
 
     torch.manual_seed(0)
     card = ModelCard(

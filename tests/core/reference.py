@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pseudoshot.similarity import Similarity
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tasks.tasks import Tasks
 
 
 def slow_similarity(similarity: Similarity, query: Tensor, prototype: Tensor) -> Tensor:

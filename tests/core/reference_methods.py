@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from pseudoshot.heads.transformer import SetAttention
-from pseudoshot.similarity import Similarity
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tasks.tasks import Tasks
 from tests.core.reference import slow_similarity
 
 

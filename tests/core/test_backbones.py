@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from pseudoshot.backbones import BACKBONES, build_backbone
 from pseudoshot.backbones.conv4 import Block
 from pseudoshot.backbones.resnet12 import DROP_BLOCK_RAMP, DropBlock
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 LIGHT = [name for name in BACKBONES if name != "wrn28-10"]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pseudoshot.class_sources import Exemplars, Labels
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 
 def seeded(seed: int = 0) -> torch.Generator:

@@ -13,11 +13,11 @@ from sklearn.svm import LinearSVC
 from torch import Tensor
 
 from pseudoshot.backbones.base import Backbone
-from pseudoshot.convex import project_to_simplex, ridge_logits, svm_logits
 from pseudoshot.methods import METHODS, Method
 from pseudoshot.methods.hard_task import hardest_classes, weighted_choices
 from pseudoshot.methods.metamix import beta_draws, mixed_query_loss
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.convex import project_to_simplex, ridge_logits, svm_logits
+from pseudoshot.tasks.tasks import Tasks
 from tests.core.reference import slow_logits, slow_similarity
 from tests.core.reference_methods import (
     cross_entropy,

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pseudoshot.sampling import sample_distinct
-from pseudoshot.tasks import exhaustive_tasks, resample_tasks
+from pseudoshot.tasks.tasks import exhaustive_tasks, resample_tasks
+from pseudoshot.tools.distinct import sample_distinct
 
 
 def seeded(seed: int) -> torch.Generator:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pseudoshot.data import cache, load
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 from .conftest import noise, save
 

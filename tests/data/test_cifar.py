@@ -14,7 +14,7 @@ import pytest
 from pseudoshot.data import load
 from pseudoshot.data.cifar import FILES, FOLDER
 from pseudoshot.data.source import class_list
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 NAMES = sorted(name for split in ("train", "val", "test") for name in class_list("cifar-fs", split))
 

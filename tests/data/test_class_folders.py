@@ -12,7 +12,7 @@ import pytest
 
 from pseudoshot.data import describe, load
 from pseudoshot.data.source import class_list
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 from .conftest import noise, save
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from pseudoshot.data.decode import decode, extensions, resize_all
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 SIDE = 16
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pseudoshot.console import console
-from pseudoshot.data import encoded, load
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.data import from_files, load
+from pseudoshot.tools.console import console
+from pseudoshot.tools.errors import PseudoshotError
 
 from .conftest import noise, save
 
@@ -138,18 +138,18 @@ def test_an_interrupted_decoding_goes_on_where_it_was(
     for index, image in enumerate(pixels):
         save(folder / f"{index:02d}.png", image)
     (folder / "04.png").write_bytes(b"not an image")
-    monkeypatch.setattr(encoded, "SAVE_EVERY", 3)
+    monkeypatch.setattr(from_files, "SAVE_EVERY", 3)
     opened: list[str] = []
-    decode = encoded._decode
+    decode = from_files._decode
 
-    def counted(image: encoded.Encoded, form: encoded.Form) -> object:
+    def counted(image: from_files.Encoded, form: from_files.Form) -> object:
         opened.append(image.name)
         if len(opened) > 11 and not resumed:
             raise KeyboardInterrupt
         return decode(image, form)
 
     resumed = False
-    monkeypatch.setattr(encoded, "_decode", counted)
+    monkeypatch.setattr(from_files, "_decode", counted)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     with pytest.raises(KeyboardInterrupt):
         load(str(folder), size=9)

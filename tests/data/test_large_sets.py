@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from pseudoshot.data import cache, folder
-from pseudoshot.data.encoded import Encoded, Form, Listing, recipe_of
+from pseudoshot.data.from_files import Encoded, Form, Listing, recipe_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are the kernel's")
 

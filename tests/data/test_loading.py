@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pseudoshot.data import SOURCES, default_views, describe, load
 from pseudoshot.data.loading import parse
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 NAMES = ("glyphs", "cifar-fs", "fc100", "omniglot", "cub", "miniimagenet", "tieredimagenet")
 

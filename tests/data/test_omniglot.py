@@ -13,7 +13,7 @@ from PIL import Image
 from pseudoshot.data import load
 from pseudoshot.data.omniglot import PARTS
 from pseudoshot.data.source import class_list
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 
 def zip_parts(place: Path, target: Path) -> None:

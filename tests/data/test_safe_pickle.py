@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pseudoshot.data import safe_pickle
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 
 def read(content: bytes) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from pseudoshot.classifiers import CLASSIFIERS
 from pseudoshot.evaluation import few_shot
-from pseudoshot.evaluation.classifiers import CLASSIFIERS
 from pseudoshot.evaluation.few_shot import TaskSampler, predict, score_tasks
 from pseudoshot.heads import FiLM, Projection, TaskTransformer
 from tests.core.reference import slow_similarity

@@ -6,12 +6,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pseudoshot.classifiers import Prototype
 from pseudoshot.data import ImageSet
-from pseudoshot.errors import PseudoshotError
 from pseudoshot.evaluation import check_tasks, evaluate_embeddings, few_shot
-from pseudoshot.evaluation.classifiers import Prototype
 from pseudoshot.evaluation.few_shot import NovelTasks, TaskSampler, score_tasks
-from pseudoshot.similarity import SIMILARITIES
+from pseudoshot.tasks.similarity import SIMILARITIES
+from pseudoshot.tools.errors import PseudoshotError
 from tests.core.reference import slow_similarity
 
 

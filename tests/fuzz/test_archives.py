@@ -21,7 +21,7 @@ from PIL import Image
 
 from pseudoshot.data import ImageSet, cache, cifar, load, omniglot, safe_pickle
 from pseudoshot.data.source import class_list
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 from .damage import damaged, one_sentence
 

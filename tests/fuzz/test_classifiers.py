@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from safetensors.torch import load, save
 
-from pseudoshot.classify import FewShotClassifier, load_classifier
-from pseudoshot.classify.saved import to_bytes
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.sorting import FewShotClassifier, load_classifier
+from pseudoshot.sorting.saved import to_bytes
+from pseudoshot.tools.errors import PseudoshotError
 
 from .damage import damaged, one_sentence
 

@@ -19,7 +19,7 @@ from PIL import Image, features
 
 from pseudoshot.data import ImageSet, load
 from pseudoshot.data.decode import MOST_PIXELS, decode
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 from .damage import damaged, one_sentence
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from safetensors.torch import save
 
 import pseudoshot
-from pseudoshot.errors import PseudoshotError
 from pseudoshot.report import write_report
 from pseudoshot.runs import evaluate_run, train
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training import loop
 from pseudoshot.training.checkpoint import load_state, save_state
 from pseudoshot.training.run_folder import RunFolder

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pseudoshot.errors import PseudoshotError
 from pseudoshot.methods import METHODS
 from pseudoshot.runs import train
+from pseudoshot.settings.run import RunSettings, resolve_settings
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training import loop
-from pseudoshot.training.settings import RunSettings, resolve_settings
 from tests.pictures import draw_noise
 
 from .damage import one_sentence

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import torch
 
+from pseudoshot.classifiers import CLASSIFIERS, Prototype
 from pseudoshot.data import ImageSet
-from pseudoshot.evaluation.classifiers import CLASSIFIERS, Prototype
 from pseudoshot.evaluation.few_shot import Accuracy, Evaluation, predict
 from pseudoshot.report import Novel, write_report
 from pseudoshot.report.novel import draw_task
 from pseudoshot.report.pictures import Painter
 from pseudoshot.report.scores import accuracy_sections
+from pseudoshot.settings.run import resolve_settings
 from pseudoshot.training.run_folder import RunFolder
-from pseudoshot.training.settings import resolve_settings
 from tests.report.reading import Page, read
 
 VIEWS, TASK, ACCURACY, CURVES = (

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import pseudoshot
-from pseudoshot.classify import load_classifier
 from pseudoshot.data import decode
 from pseudoshot.serve import api
 from pseudoshot.serve.api import build_app
 from pseudoshot.serve.session import Session
+from pseudoshot.sorting import load_classifier
 from tests.pictures import KINDS, draw_trees
 
 MODEL = "conv4-cifar-fs"

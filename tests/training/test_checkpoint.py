@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.checkpoint import load_state, save_state
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from pseudoshot.data import ImageSet
-from pseudoshot.errors import PseudoshotError
 from pseudoshot.runs import evaluate_run, finetune, train
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.base_images import BaseImages, balanced_part
 from tests.training.test_methods import photos
 

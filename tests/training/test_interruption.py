@@ -13,8 +13,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pseudoshot.errors import PseudoshotError
 from pseudoshot.runs import train
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training import loop, trainer
 from pseudoshot.training.checkpoint import load_state
 from pseudoshot.training.run_folder import RunFolder

@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 from pseudoshot.backbones import build_backbone
 from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.runs import train
+from pseudoshot.settings.run import resolve_settings
 from pseudoshot.training import loop, trainer
-from pseudoshot.training.settings import resolve_settings
 from tests.core.reference import slow_loss
 
 CLASSES = 7

@@ -12,8 +12,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pseudoshot.errors import PseudoshotError
 from pseudoshot.runs import train
+from pseudoshot.tools.errors import PseudoshotError
 from tests.training.test_methods import photos
 
 ROOT = Path(__file__).parents[2]

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.settings.run import resolve_settings
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.averaging import averaged
 from pseudoshot.training.optimiser import learning_rate
-from pseudoshot.training.settings import resolve_settings
 
 
 def settings(**options):

@@ -12,9 +12,9 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.model import load
+from pseudoshot.embedders.embedder import load
 from pseudoshot.runs import train
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training import journal, loop, trainer
 from pseudoshot.training.run_folder import RunFolder
 

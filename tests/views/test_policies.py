@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError, asdict, fields, replace
 import pytest
 import torch
 
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.views import POLICIES, get_policy
 from pseudoshot.views.colour import RandomJitter
 from pseudoshot.views.geometry import RandomCrop

@@ -6,7 +6,7 @@ from pseudoshot.backbones.base import Backbone
 from pseudoshot.backbones.conv4 import Conv4, Conv4Flat, Conv4Pyramid
 from pseudoshot.backbones.resnet12 import ResNet12
 from pseudoshot.backbones.wrn28_10 import WRN28x10
-from pseudoshot.registry import look_up
+from pseudoshot.tools.registry import look_up
 
 BACKBONES: dict[str, type[Backbone]] = {
     "conv4": Conv4,

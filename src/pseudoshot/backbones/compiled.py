@@ -15,7 +15,7 @@ import subprocess
 from pathlib import Path
 
 from pseudoshot.data.cache import cache_folder
-from pseudoshot.files import replaced
+from pseudoshot.tools.files import replaced
 
 SOURCES = tuple(
     Path(__file__).with_name(name) for name in ("block.c", "first_block.c", "weight_gradient.c")

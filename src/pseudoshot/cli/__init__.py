@@ -6,8 +6,8 @@ import sys
 
 from pseudoshot.cli import images, research  # noqa: F401 (each adds its commands)
 from pseudoshot.cli.app import app
-from pseudoshot.console import console
-from pseudoshot.errors import PseudoshotError, StoppedError
+from pseudoshot.tools.console import console
+from pseudoshot.tools.errors import PseudoshotError, StoppedError
 
 
 def main() -> None:

@@ -53,8 +53,8 @@ def classify(
     reject
         Images of a lower confidence, from 0 to 1, are labelled "none of these".
     """
-    from pseudoshot.classify.folders import classify_folder
-    from pseudoshot.tables import print_sorting
+    from pseudoshot.runs.tables import print_sorting
+    from pseudoshot.sorting.folders import classify_folder
 
     result = classify_folder(
         run,
@@ -91,7 +91,7 @@ def suggest(run: str, /, *, images: Path, count: int = 10, seed: int = 0) -> Non
     seed
         Of the grouping.
     """
-    from pseudoshot.classify.suggest import suggest_images
+    from pseudoshot.sorting.suggest import suggest_images
 
     for file in suggest_images(run, images, count, seed):
         sys.stdout.buffer.write(os.fsencode(images / file) + b"\n")
@@ -113,7 +113,7 @@ def embed(run: str, images: str, /, *, out: Path) -> None:
     out
         The .npz file to write; one that exists is not overwritten.
     """
-    from pseudoshot.classify.folders import embed_folder
+    from pseudoshot.sorting.folders import embed_folder
 
     count, dim = embed_folder(run, images, out)
     print(f"{count:,} embeddings of {dim} numbers: {out}")
@@ -133,7 +133,7 @@ def export(run: str, file: Path, /) -> None:
     file
         The .onnx file to write; one that exists is not overwritten.
     """
-    from pseudoshot.export import export_onnx
+    from pseudoshot.embedders.export import export_onnx
 
     for name, text in export_onnx(run, file).items():
         print(f"{name}: {text}")

@@ -113,7 +113,7 @@ def evaluate(
         Print one JSON object, accuracies in percent.
     """
     from pseudoshot.runs import evaluate_run
-    from pseudoshot.tables import print_evaluation
+    from pseudoshot.runs.tables import print_evaluation
 
     result = evaluate_run(
         run,
@@ -200,7 +200,7 @@ def methods(name: str | None = None, /) -> None:
     name
         One method, with every setting explained.
     """
-    from pseudoshot.tables import print_method, print_methods
+    from pseudoshot.runs.tables import print_method, print_methods
 
     if name is None:
         print_methods()
@@ -221,8 +221,8 @@ def demo(*, out: Path = Path("runs/demo"), seed: int = 0) -> None:
     seed
         Of every random draw.
     """
-    from pseudoshot.demo import run_demo
-    from pseudoshot.tables import print_comparison
+    from pseudoshot.runs.demo import run_demo
+    from pseudoshot.runs.tables import print_comparison
 
     print_comparison("letters of two alphabets never seen in training", run_demo(out, seed))
     print(f"pictures: {out / 'report.html'}")
@@ -232,6 +232,6 @@ def demo(*, out: Path = Path("runs/demo"), seed: int = 0) -> None:
 def list_data(*, data_root: DataRoot = None) -> None:
     """List the image sets: which are here, their classes and images, where to get the others."""
     from pseudoshot.data import describe
-    from pseudoshot.tables import print_sources
+    from pseudoshot.runs.tables import print_sources
 
     print_sources(describe(data_root))

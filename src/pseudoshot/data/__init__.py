@@ -8,8 +8,8 @@ from pseudoshot.data.loading import (
     full_name,
     load,
 )
-from pseudoshot.data.registry import SOURCES, SourceInfo, describe
 from pseudoshot.data.source import Source, SplitCount
+from pseudoshot.data.sources import SOURCES, SourceInfo, describe
 
 __all__ = [
     "SOURCES",

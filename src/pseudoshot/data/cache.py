@@ -21,8 +21,8 @@ from filelock import FileLock
 from platformdirs import user_cache_dir
 
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.files import write_text
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.files import write_text
 
 FORMAT = 1  # raise it when what is written for the same recipe changes
 IMAGES, LABELS, DESCRIPTION = "images.bin", "labels.npy", "set.json"

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pseudoshot.data import safe_pickle
-from pseudoshot.data.decoded import load_decoded
+from pseudoshot.data.from_arrays import load_arrays
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.data.source import Source, SplitCount, class_list
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 FOLDER = "cifar-100-python"
 FILES = ("meta", "train", "test")
@@ -43,7 +43,7 @@ class Cifar(Source):
         files = [place / name for name in FILES] if place.is_dir() else [place]
         classes = class_list(self.name, split)
         read = partial(read_classes, place, classes)
-        return load_decoded(f"{self.name}:{split}", files, classes, size, read)
+        return load_arrays(f"{self.name}:{split}", files, classes, size, read)
 
 
 class CifarFS(Cifar):

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from pseudoshot.data.encoded import Encoded, Form, Listing, load_encoded
 from pseudoshot.data.folder import count_images_below, images_below
+from pseudoshot.data.from_files import Encoded, Form, Listing, load_files
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.data.source import Source, SplitCount, class_list
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 ZOOM = 92 / 84  # the field's protocol: short side to 92, then the central 84
 
@@ -57,7 +57,7 @@ class ClassFolderSource(Source):
         if len(found) < len(classes):
             raise self._incomplete(place, split, found)
         images = Listing(image for name in classes for image in found[name])
-        return load_encoded(f"{self.name}:{split}", place, images, Form(size, ZOOM), classes)
+        return load_files(f"{self.name}:{split}", place, images, Form(size, ZOOM), classes)
 
     def _incomplete(self, place: Path, split: str, found: dict[str, Listing]) -> PseudoshotError:
         classes = class_list(self.name, split)

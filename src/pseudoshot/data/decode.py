@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import ExifTags, Image, UnidentifiedImageError
 
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 # Pillow tells formats by content, and some that it knows start other programs: these do not.
 FORMATS = (

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from pseudoshot.data.decode import extensions
-from pseudoshot.data.encoded import Encoded, Form, Listing, load_encoded
+from pseudoshot.data.from_files import Encoded, Form, Listing, load_files
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 DEFAULT_SIZE = 64
 
@@ -29,7 +29,7 @@ def load_folder(folder: Path, size: int, *, stay_inside: bool = False) -> ImageS
             "one subfolder per class"
         )
     classes = tuple(images.labels) if "" not in images.labels else None
-    return load_encoded(str(folder), folder, images, Form(size), classes)
+    return load_files(str(folder), folder, images, Form(size), classes)
 
 
 def images_below(folder: Path, part: str = "", *, stay_inside: bool = False) -> Iterator[Encoded]:

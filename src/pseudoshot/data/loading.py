@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pseudoshot.data import folder
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.data.registry import SOURCES
 from pseudoshot.data.rotations import add_rotations
 from pseudoshot.data.source import Source, data_roots
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.data.sources import SOURCES
+from pseudoshot.tools.errors import PseudoshotError
 
 MOST_PIXELS_A_SIDE = 2048
 

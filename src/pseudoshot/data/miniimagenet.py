@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from pseudoshot.data import safe_pickle
 from pseudoshot.data.class_folders import ClassFolderSource
-from pseudoshot.data.decoded import load_decoded
-from pseudoshot.data.encoded import Encoded, Listing
 from pseudoshot.data.folder import images_below
+from pseudoshot.data.from_arrays import load_arrays
+from pseudoshot.data.from_files import Encoded, Listing
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.data.source import SplitCount, class_list
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 IMAGES_A_CLASS = 600
 WNID = 9  # characters of a WordNet id, with which the file names of the flat layout begin
@@ -56,7 +56,7 @@ class MiniImageNet(ClassFolderSource):
             return super().load(place, split, size)
         classes = class_list(self.name, split)
         read = partial(read_classes, path, classes)
-        return load_decoded(f"{self.name}:{split}", [path], classes, size, read)
+        return load_arrays(f"{self.name}:{split}", [path], classes, size, read)
 
 
 def read_classes(path: Path, classes: tuple[str, ...]) -> Iterator[npt.NDArray[np.uint8]]:

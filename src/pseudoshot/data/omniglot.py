@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from pseudoshot.data.encoded import Encoded, Form, Listing, load_encoded
 from pseudoshot.data.folder import images_below
+from pseudoshot.data.from_files import Encoded, Form, Listing, load_files
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.data.source import Source, SplitCount, class_list
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 PARTS = ("images_background", "images_evaluation")  # the split draws on both
 DRAWERS = 20
@@ -53,7 +53,7 @@ class Omniglot(Source):
             )
         images = Listing(image for name in classes for image in by_class[name])
         form = Form(size, invert=True)  # the originals are black on white
-        return load_encoded(f"{self.name}:{split}", place, images, form, classes)
+        return load_files(f"{self.name}:{split}", place, images, form, classes)
 
 
 def _part(place: Path, part: str) -> Path:

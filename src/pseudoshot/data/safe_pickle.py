@@ -15,7 +15,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 MOST_ROWS = 1 << 40
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from pseudoshot.data.cache import cache_folder
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from pseudoshot.console import progress_bar
+from pseudoshot.classifiers import Classifier, Prototype, Setting
 from pseudoshot.data import ImageSet
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.evaluation.classifiers import Classifier, Prototype, Setting
-from pseudoshot.model import Embedder
-from pseudoshot.sampling import sample_distinct
-from pseudoshot.similarity import Similarity
+from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tools.console import progress_bar
+from pseudoshot.tools.distinct import sample_distinct
+from pseudoshot.tools.errors import PseudoshotError
 
 DEFAULT_SHOTS = (1, 5, 20, 50)
 _FLOATS_A_BATCH = 1 << 24  # embeddings gathered at a time: 64 MB

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from pseudoshot.data import ImageSet
-from pseudoshot.episode import task_logits
-from pseudoshot.model import Embedder
-from pseudoshot.similarity import Similarity
-from pseudoshot.tasks import resample_tasks
+from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.tasks.gram import task_logits
+from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tasks.tasks import resample_tasks
 from pseudoshot.views import Policy
 from pseudoshot.views.draw import draw_views
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from pseudoshot.episode import gram_matrix
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.gram import gram_matrix
+from pseudoshot.tasks.tasks import Tasks
 
 
 class Head(nn.Module, ABC):

@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, model_va
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
-from pseudoshot.episode import task_loss
 from pseudoshot.heads import Head, adapted_gram
-from pseudoshot.similarity import Similarity, default_temperature
-from pseudoshot.tasks import Tasks, exhaustive_tasks, resample_tasks
+from pseudoshot.tasks.gram import task_loss
+from pseudoshot.tasks.similarity import Similarity, default_temperature
+from pseudoshot.tasks.tasks import Tasks, exhaustive_tasks, resample_tasks
 
 
 class EpisodeSettings(BaseModel):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from pseudoshot.episode import gram_matrix, task_loss
 from pseudoshot.methods.base import EpisodicMethod
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.gram import gram_matrix, task_loss
+from pseudoshot.tasks.tasks import Tasks
 
 
 class Baseline(EpisodicMethod):

@@ -6,12 +6,12 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor
 
-from pseudoshot.episode import query_cross_entropy
 from pseudoshot.heads import Head, TaskTransformer
 from pseudoshot.methods.base import EpisodicMethod
 from pseudoshot.methods.tsp_head import TransformerSettings, build_transformer
-from pseudoshot.similarity import prototype_similarity
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.gram import query_cross_entropy
+from pseudoshot.tasks.similarity import prototype_similarity
+from pseudoshot.tasks.tasks import Tasks
 
 
 class FEATSettings(TransformerSettings):

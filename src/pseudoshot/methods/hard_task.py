@@ -6,9 +6,9 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor
 
-from pseudoshot.episode import gram_matrix, task_logits, task_loss
 from pseudoshot.methods.base import EpisodeSettings, EpisodicMethod
-from pseudoshot.tasks import Tasks, split_views
+from pseudoshot.tasks.gram import gram_matrix, task_logits, task_loss
+from pseudoshot.tasks.tasks import Tasks, split_views
 
 _RARELY = 1e-3  # the weight of a class that was never the hardest, against one that was once
 

@@ -10,10 +10,10 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from pseudoshot.backbones import Backbone
-from pseudoshot.episode import gram_matrix, pairs_of, square_norms, task_loss
 from pseudoshot.methods.base import EpisodeSettings, EpisodicMethod
-from pseudoshot.similarity import similarity_from_products
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.gram import gram_matrix, pairs_of, square_norms, task_loss
+from pseudoshot.tasks.similarity import similarity_from_products
+from pseudoshot.tasks.tasks import Tasks
 
 
 class MixSettings(EpisodeSettings):

@@ -8,7 +8,7 @@ from torch import Tensor
 from pseudoshot.heads import Head, TaskTransformer, adapted_gram
 from pseudoshot.methods.hms import MixingMethod, MixSettings, mixed_loss
 from pseudoshot.methods.tsp_head import TransformerSettings, build_transformer
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.tasks import Tasks
 
 
 class HMSTSPHeadSettings(MixSettings, TransformerSettings):

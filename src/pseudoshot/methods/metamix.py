@@ -6,10 +6,10 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor
 
-from pseudoshot.episode import gram_matrix, prototype_products, square_norms
 from pseudoshot.methods.base import EpisodeSettings, EpisodicMethod
-from pseudoshot.similarity import similarity_from_products
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.gram import gram_matrix, prototype_products, square_norms
+from pseudoshot.tasks.similarity import similarity_from_products
+from pseudoshot.tasks.tasks import Tasks
 
 
 class MetaMixSettings(EpisodeSettings):

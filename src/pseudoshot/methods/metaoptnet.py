@@ -9,10 +9,10 @@ from pydantic import PositiveFloat
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
-from pseudoshot.convex import ridge_logits, svm_logits
-from pseudoshot.episode import gram_matrix, pairs_of, query_cross_entropy
 from pseudoshot.methods.base import EpisodeSettings, EpisodicMethod
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.convex import ridge_logits, svm_logits
+from pseudoshot.tasks.gram import gram_matrix, pairs_of, query_cross_entropy
+from pseudoshot.tasks.tasks import Tasks
 
 _FIRST_SCALE = 10.0  # of logits, which answer one-hot labels and so lie between 0 and 1
 

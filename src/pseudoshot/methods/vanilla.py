@@ -8,7 +8,7 @@ from pydantic import PositiveInt
 
 from pseudoshot.methods.base import EpisodeSettings
 from pseudoshot.methods.baseline import Baseline
-from pseudoshot.similarity import Similarity
+from pseudoshot.tasks.similarity import Similarity
 
 
 class VanillaSettings(EpisodeSettings):

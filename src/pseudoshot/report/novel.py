@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pseudoshot.classifiers import Prototype
 from pseudoshot.data import ImageSet
-from pseudoshot.evaluation.classifiers import Prototype
 from pseudoshot.evaluation.few_shot import NovelTasks, TaskSampler, predict
 from pseudoshot.report.markup import Section, figure, image, section, short_name, text
 from pseudoshot.report.pictures import Painter
-from pseudoshot.similarity import Similarity
+from pseudoshot.tasks.similarity import Similarity
 
 WAY, QUERY, SEED = 5, 5, 0
 _SMALL = 36  # pixels a side of the example shown beside a wrong answer

@@ -12,14 +12,14 @@ from typing import Any
 
 from pseudoshot.data import ImageSet
 from pseudoshot.evaluation.few_shot import Evaluation
-from pseudoshot.files import write_text
 from pseudoshot.report.curves import curves_section
 from pseudoshot.report.markup import Section, sections_of, short_name, text
 from pseudoshot.report.novel import Novel, task_section
 from pseudoshot.report.samples import samples_section
 from pseudoshot.report.scores import accuracy_sections
+from pseudoshot.settings.run import RunSettings
+from pseudoshot.tools.files import write_text
 from pseudoshot.training.run_folder import RunFolder
-from pseudoshot.training.settings import RunSettings
 
 _ORDER = ("views", "task", "accuracy", "curves")
 

@@ -7,7 +7,7 @@ import torch
 from pseudoshot.data import ImageSet
 from pseudoshot.report.markup import Section, image, section
 from pseudoshot.report.pictures import Painter
-from pseudoshot.sampling import sample_distinct
+from pseudoshot.tools.distinct import sample_distinct
 from pseudoshot.views import get_policy
 from pseudoshot.views.draw import draw_views
 

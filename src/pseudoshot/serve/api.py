@@ -14,12 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from pseudoshot._version import __version__
-from pseudoshot.classify.folders import write_csv
-from pseudoshot.classify.saved import to_bytes
-from pseudoshot.console import printable
-from pseudoshot.errors import PseudoshotError
 from pseudoshot.serve.limits import Limits
 from pseudoshot.serve.session import Session, unlike
+from pseudoshot.sorting.folders import write_csv
+from pseudoshot.sorting.saved import to_bytes
+from pseudoshot.tools.console import printable
+from pseudoshot.tools.errors import PseudoshotError
 
 MOST_BYTES = 64 << 20  # of a request
 MOST_FILES = 500  # of a request

@@ -15,16 +15,16 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from pseudoshot.classify.classifier import FewShotClassifier
-from pseudoshot.classify.folders import Sorted, from_probabilities
-from pseudoshot.classify.heads import Floats
-from pseudoshot.classify.inputs import images_of_folder
-from pseudoshot.classify.suggest import suggest
 from pseudoshot.data.decode import decode
 from pseudoshot.data.folder import path_inside
 from pseudoshot.data.loading import expanded
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.model import load
+from pseudoshot.embedders.embedder import load
+from pseudoshot.sorting.estimator import FewShotClassifier
+from pseudoshot.sorting.folders import Sorted, from_probabilities
+from pseudoshot.sorting.heads import Floats
+from pseudoshot.sorting.inputs import images_of_folder
+from pseudoshot.sorting.suggest import suggest
+from pseudoshot.tools.errors import PseudoshotError
 
 THUMBNAIL = 160  # pixels a side
 KEPT_THUMBNAILS = 4_000  # a few kilobytes each

@@ -15,8 +15,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.files import replaced
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.files import replaced
 
 _TENSOR = "__tensor__"
 _ITEMS = "__items__"  # a dictionary whose keys are not all strings, as in an optimiser's state

@@ -6,8 +6,8 @@ import time
 from types import TracebackType
 from typing import Any
 
-from pseudoshot.console import console, progress_bar
 from pseudoshot.methods import Loss
+from pseudoshot.tools.console import console, progress_bar
 from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.training.trainer import Trainer
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import signal
 import time
 
-from pseudoshot.allocator import keep_freed_memory
-from pseudoshot.console import console
 from pseudoshot.data import ImageSet
-from pseudoshot.errors import StoppedError
-from pseudoshot.model import Embedder
+from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.settings.run import RunSettings
+from pseudoshot.tools.allocator import keep_freed_memory
+from pseudoshot.tools.console import console
+from pseudoshot.tools.errors import StoppedError
 from pseudoshot.training.journal import Journal
 from pseudoshot.training.processes import Team
 from pseudoshot.training.run_folder import RunFolder
-from pseudoshot.training.settings import RunSettings
 from pseudoshot.training.signals import StopSignals
 from pseudoshot.training.trainer import Trainer
 

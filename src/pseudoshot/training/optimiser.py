@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from pseudoshot.training.recipes import OptimiserName
-from pseudoshot.training.settings import RunSettings
+from pseudoshot.settings.recipes import OptimiserName
+from pseudoshot.settings.run import RunSettings
 
 END = 0.2  # of a training
 

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric  # takes seconds to import, and only training needs it

@@ -22,14 +22,14 @@ from safetensors.torch import load_file, save
 
 from pseudoshot._version import __version__
 from pseudoshot.backbones import compiled
-from pseudoshot.console import console
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.files import remove_unfinished, replaced, write_text
+from pseudoshot.embedders.embedder import first_line
 from pseudoshot.heads import Head
 from pseudoshot.methods import METHODS
-from pseudoshot.model import first_line
+from pseudoshot.settings.run import RunSettings, check_same, saved_settings
+from pseudoshot.tools.console import console
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.files import remove_unfinished, replaced, write_text
 from pseudoshot.training.checkpoint import load_state, save_state
-from pseudoshot.training.settings import RunSettings, check_same, saved_settings
 from pseudoshot.views import get_policy
 
 # Without these a checkpoint is not one.

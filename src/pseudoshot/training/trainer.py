@@ -9,15 +9,15 @@ import torch
 
 from pseudoshot.backbones import Backbone, build_backbone
 from pseudoshot.data import ImageSet
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.embedders.embedder import Embedder, ModelCard, channel_statistics, load
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
 from pseudoshot.methods import METHODS, Batch, Loss
-from pseudoshot.model import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.settings.run import RunSettings
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.averaging import averaged
 from pseudoshot.training.base_images import BaseImages
 from pseudoshot.training.optimiser import build_optimiser, learning_rate
 from pseudoshot.training.processes import Team, synchronise_batch_norm
-from pseudoshot.training.settings import RunSettings
 from pseudoshot.views import get_policy
 from pseudoshot.views.draw import draw_views
 

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Generator, Tensor
 
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.registry import look_up
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.registry import look_up
 from pseudoshot.views.augment import AUTOAUG, RANDAUG, AutoAugmentPolicy, RandAugmentPolicy
 from pseudoshot.views.photos import AMDIM, SIMCLR, SIMPLE, PhotoPolicy
 from pseudoshot.views.strokes import STROKES, TYPEFACES
@@ -52,7 +52,7 @@ def get_policy(name: str, scale: float = 1.0) -> Policy:
 
     >>> get_policy("amdin")
     Traceback (most recent call last):
-    pseudoshot.errors.PseudoshotError: unknown views 'amdin', did you mean 'amdim'? ...
+    pseudoshot.tools.errors.PseudoshotError: unknown views 'amdin', did you mean 'amdim'? ...
     """
     policy = look_up("views", name, POLICIES)
     if scale == 1:

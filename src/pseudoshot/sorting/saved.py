@@ -22,12 +22,12 @@ from safetensors.torch import save
 from torch import Tensor, from_numpy
 
 from pseudoshot.backbones import build_backbone
-from pseudoshot.classify.classifier import FewShotClassifier
-from pseudoshot.classify.heads import HEADS, LinearHead
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.files import is_file, replaced
-from pseudoshot.model import Embedder, ModelCard, first_line
-from pseudoshot.registry import look_up
+from pseudoshot.embedders.embedder import Embedder, ModelCard, first_line
+from pseudoshot.sorting.estimator import FewShotClassifier
+from pseudoshot.sorting.heads import HEADS, LinearHead
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.files import is_file, replaced
+from pseudoshot.tools.registry import look_up
 
 _KEY = "pseudoshot.classifier"  # of the description, in the file's metadata
 _WEIGHT, _BIAS, _BACKBONE = "head.weight", "head.bias", "backbone."

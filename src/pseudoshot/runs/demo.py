@@ -9,11 +9,11 @@ import torch
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import default_query
 from pseudoshot.data import load as load_data
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.evaluation import Evaluation, evaluate_embeddings
-from pseudoshot.evaluation.classifiers import Prototype
+from pseudoshot.classifiers import Prototype
 from pseudoshot.evaluation.few_shot import pixel_embeddings
-from pseudoshot.model import Embedder, load
+from pseudoshot.embedders.embedder import Embedder, load
 from pseudoshot.report import Novel, write_report
 from pseudoshot.runs import train
 from pseudoshot.training.run_folder import RunFolder

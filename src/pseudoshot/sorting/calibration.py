@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from pseudoshot.classify.heads import Floats, HeadFitter, Labels
+from pseudoshot.sorting.heads import Floats, HeadFitter, Labels
 
 FOLDS = 5
 WIDEST = np.log(100.0)  # of the search, to both sides of the usual temperature

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.files import refuse_existing, replaced
-from pseudoshot.model import Embedder, load
+from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.files import refuse_existing, replaced
 
 if TYPE_CHECKING:
     import onnxruntime

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from rich.markup import escape
 
-from pseudoshot.console import console, printable, progress_bar
 from pseudoshot.data import cache, decode
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.console import console, printable, progress_bar
+from pseudoshot.tools.errors import PseudoshotError
 
 SAVE_EVERY = 1000  # images, after which an interrupted build would go on from there
 
@@ -83,7 +83,7 @@ class Form:
     invert: bool = False  # ink is to be bright on dark
 
 
-def load_encoded(
+def load_files(
     name: str,
     origin: Path,
     images: Listing,

@@ -13,17 +13,17 @@ from typing import IO
 
 import numpy as np
 
-from pseudoshot.classify.classifier import FewShotClassifier
-from pseudoshot.classify.heads import Floats
-from pseudoshot.classify.inputs import images_of_folder
-from pseudoshot.classify.saved import load_classifier
-from pseudoshot.console import printable, progress_bar
 from pseudoshot.data import ImageSet
 from pseudoshot.data import load as load_data
 from pseudoshot.data.loading import expanded
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.files import is_file, refuse_existing, replaced
-from pseudoshot.model import load
+from pseudoshot.embedders.embedder import load
+from pseudoshot.sorting.estimator import FewShotClassifier
+from pseudoshot.sorting.heads import Floats
+from pseudoshot.sorting.inputs import images_of_folder
+from pseudoshot.sorting.saved import load_classifier
+from pseudoshot.tools.console import printable, progress_bar
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.files import is_file, refuse_existing, replaced
 
 COLUMNS = ("file", "label", "confidence", "runner_up")
 

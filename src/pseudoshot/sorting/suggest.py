@@ -15,11 +15,11 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 
-from pseudoshot.classify.classifier import MOST_SEEDS
-from pseudoshot.classify.heads import Floats
-from pseudoshot.classify.inputs import images_of_folder
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.model import load
+from pseudoshot.embedders.embedder import load
+from pseudoshot.sorting.estimator import MOST_SEEDS
+from pseudoshot.sorting.heads import Floats
+from pseudoshot.sorting.inputs import images_of_folder
+from pseudoshot.tools.errors import PseudoshotError
 
 MOST_GROUPED = 20_000  # images that k-means looks at: of a larger set, a random part
 _TINY = 1e-12

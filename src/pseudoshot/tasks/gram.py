@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pseudoshot.similarity import Similarity, similarity_from_products
-from pseudoshot.tasks import Tasks
+from pseudoshot.tasks.similarity import Similarity, similarity_from_products
+from pseudoshot.tasks.tasks import Tasks
 
 _UNDERFLOW = 1e-30  # of a sum of exponentials in float32, whose smallest normal number is 1e-38
 

@@ -7,20 +7,20 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from pseudoshot.console import console
+from pseudoshot.tools.console import console
 from pseudoshot.data import default_query, default_views, full_name
 from pseudoshot.data import load as load_data
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
-from pseudoshot.evaluation.classifiers import CLASSIFIERS, Classifier
+from pseudoshot.classifiers import CLASSIFIERS, Classifier
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.methods import METHODS
-from pseudoshot.model import Embedder, load
-from pseudoshot.registry import look_up
+from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.tools.registry import look_up
 from pseudoshot.report import Novel, write_report
 from pseudoshot.training.loop import run_training
 from pseudoshot.training.processes import Team, build_fabric, check_shares, leads
 from pseudoshot.training.run_folder import RunFolder
-from pseudoshot.training.settings import RunSettings, resolve_settings
+from pseudoshot.settings.run import RunSettings, resolve_settings
 from pseudoshot.views import get_policy
 
 PSEUDO_SHOTS, PSEUDO_IMAGES = (1, 5), 1_000

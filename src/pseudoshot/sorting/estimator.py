@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from pseudoshot.classify.calibration import choose_temperature
-from pseudoshot.classify.heads import HEADS, Floats
-from pseudoshot.classify.inputs import Images, embeddings_of, to_image_set
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.model import Embedder, load
-from pseudoshot.registry import look_up
+from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.sorting.calibration import choose_temperature
+from pseudoshot.sorting.heads import HEADS, Floats
+from pseudoshot.sorting.inputs import Images, embeddings_of, to_image_set
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.registry import look_up
 
 MOST_SEEDS = 2**32  # what scikit-learn takes
 NONE_OF_THESE = "none of these"  # the label of a rejected image; where labels are numbers, -1

@@ -7,16 +7,16 @@ from PIL import Image
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pseudoshot
-from pseudoshot.classify import (
+from pseudoshot.data import ImageSet
+from pseudoshot.sorting import (
     NONE_OF_THESE,
     FewShotClassifier,
     load_classifier,
     save_classifier,
 )
-from pseudoshot.classify.heads import HEADS
-from pseudoshot.classify.inputs import embeddings_of, to_image_set
-from pseudoshot.data import ImageSet
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.sorting.heads import HEADS
+from pseudoshot.sorting.inputs import embeddings_of, to_image_set
+from pseudoshot.tools.errors import PseudoshotError
 from tests.pictures import KINDS, draw_trees
 
 MODEL = "conv4-cifar-fs"

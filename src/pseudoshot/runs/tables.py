@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pseudoshot.classify.folders import Sorted
-from pseudoshot.console import printable
+from pseudoshot.sorting.folders import Sorted
+from pseudoshot.tools.console import printable
 from pseudoshot.data import SourceInfo, SplitCount
 from pseudoshot.evaluation import Evaluation
 from pseudoshot.methods import METHODS, EpisodeSettings, Method
-from pseudoshot.registry import look_up
+from pseudoshot.tools.registry import look_up
 
 _output = Console(highlight=False)
 _LISTED = 20  # files that could not be read

@@ -10,17 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, V
 from pseudoshot.backbones import BACKBONES
 from pseudoshot.data import default_views
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
-from pseudoshot.errors import PseudoshotError
 from pseudoshot.methods import METHODS, EpisodeSettings
-from pseudoshot.registry import look_up
-from pseudoshot.training.processes import Precision
-from pseudoshot.training.recipes import (
+from pseudoshot.settings.recipes import (
     DEFAULT_BACKBONE,
     Annealing,
     OptimiserName,
     RecipeName,
     recipe_of,
 )
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.registry import look_up
+from pseudoshot.training.processes import Precision
 from pseudoshot.views import POLICIES, Cropping, get_policy
 
 T = TypeVar("T")

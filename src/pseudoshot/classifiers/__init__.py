@@ -12,9 +12,9 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from pseudoshot.convex import ridge_logits, svm_logits
 from pseudoshot.heads import Head
-from pseudoshot.similarity import Similarity, prototype_similarity
+from pseudoshot.tasks.convex import ridge_logits, svm_logits
+from pseudoshot.tasks.similarity import Similarity, prototype_similarity
 
 Setting = Literal["inductive", "transductive"]
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.sampling import sample_distinct
+from pseudoshot.tools.distinct import sample_distinct
+from pseudoshot.tools.errors import PseudoshotError
 
 
 class ClassSource(ABC):

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import TypeVar
 
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ def look_up(kind: str, name: str, choices: Mapping[str, T]) -> T:
 
     >>> look_up("backbone", "conv5", {"conv4": 1, "resnet12": 2})
     Traceback (most recent call last):
-    pseudoshot.errors.PseudoshotError: unknown backbone 'conv5', did you mean 'conv4'? ...
+    pseudoshot.tools.errors.PseudoshotError: unknown backbone 'conv5', did you mean 'conv4'? ...
     """
     if name in choices:
         return choices[name]

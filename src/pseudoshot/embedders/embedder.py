@@ -14,16 +14,16 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from pseudoshot.allocator import keep_freed_memory
 from pseudoshot.backbones import BACKBONES, Backbone, build_backbone
-from pseudoshot.console import progress_bar
 from pseudoshot.data import ImageSet
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
-from pseudoshot.errors import PseudoshotError
-from pseudoshot.files import is_file, replaced, write_text
-from pseudoshot.similarity import Similarity
+from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tools.allocator import keep_freed_memory
+from pseudoshot.tools.console import progress_bar
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.files import is_file, replaced, write_text
 
-_BOX = Path(__file__).parent / "models"
+_BUNDLED = Path(__file__).parent / "bundled"
 _LUMA = (0.299, 0.587, 0.114)
 
 
@@ -144,14 +144,14 @@ def load(run: Path | str) -> Embedder:
 
 def models_in_the_box() -> tuple[str, ...]:
     """The names of the trained models that come with the package."""
-    return tuple(sorted(folder.name for folder in _BOX.iterdir() if folder.is_dir()))
+    return tuple(sorted(folder.name for folder in _BUNDLED.iterdir() if folder.is_dir()))
 
 
 def _folder_of(run: Path | str) -> Path:
     """A folder of that name comes before a model in the box."""
     given = Path(run)
     boxed = str(run) in models_in_the_box() and not is_file(given / "model.json")
-    return _BOX / str(run) if boxed else given
+    return _BUNDLED / str(run) if boxed else given
 
 
 def _read_card(folder: Path) -> ModelCard:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from pseudoshot.data import cache
 from pseudoshot.data.decode import resize_all
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError
 
 
-def load_decoded(
+def load_arrays(
     name: str,
     files: Sequence[Path],
     classes: tuple[str, ...],

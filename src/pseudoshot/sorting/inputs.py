@@ -12,14 +12,14 @@ import numpy.typing as npt
 import torch
 from PIL import Image
 
-from pseudoshot.classify.heads import Floats
 from pseudoshot.data import ImageSet
 from pseudoshot.data.decode import decode, to_bytes, to_square
 from pseudoshot.data.folder import load_folder
 from pseudoshot.data.loading import expanded
-from pseudoshot.errors import PseudoshotError
+from pseudoshot.embedders.embedder import Embedder
 from pseudoshot.evaluation.pseudo_tasks import view_set
-from pseudoshot.model import Embedder
+from pseudoshot.sorting.heads import Floats
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.views import get_policy
 
 AnImage: TypeAlias = str | os.PathLike[str] | Image.Image | npt.NDArray[np.generic]

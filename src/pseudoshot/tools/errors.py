@@ -6,7 +6,7 @@ class PseudoshotError(Exception):
 
     >>> raise PseudoshotError("way 5 is above the 3 classes of 'birds': lower --way")
     Traceback (most recent call last):
-    pseudoshot.errors.PseudoshotError: way 5 is above the 3 classes of 'birds': lower --way
+    pseudoshot.tools.errors.PseudoshotError: way 5 is above the 3 classes of 'birds': lower --way
     """
 
 

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from pseudoshot import episode
-from pseudoshot.episode import task_logits, task_loss
-from pseudoshot.similarity import SIMILARITIES, prototype_similarity
-from pseudoshot.tasks import exhaustive_tasks, resample_tasks
+from pseudoshot.tasks import gram
+from pseudoshot.tasks.gram import task_logits, task_loss
+from pseudoshot.tasks.similarity import SIMILARITIES, prototype_similarity
+from pseudoshot.tasks.tasks import exhaustive_tasks, resample_tasks
 from tests.core.reference import slow_logits, slow_loss
 
 # C, way, shot, query, tasks
@@ -54,7 +54,7 @@ def test_exhaustive_splits_equal_the_reference(similarity):
 
 
 def test_one_shot_takes_the_matrix_product(monkeypatch):
-    monkeypatch.setattr(episode, "task_logits", lambda *_: pytest.fail("took the long way"))
+    monkeypatch.setattr(gram, "task_logits", lambda *_: pytest.fail("took the long way"))
     z = random_embeddings(12)
     task_loss(z @ z.T, exhaustive_tasks(4, 3), "sns")
 

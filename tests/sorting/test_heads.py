@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from pseudoshot.classify import calibration
-from pseudoshot.classify.heads import HEADS, RIDGE, logistic, prototype, ridge
-from tests.classify import reference
+from pseudoshot.sorting import calibration
+from pseudoshot.sorting.heads import HEADS, RIDGE, logistic, prototype, ridge
+from tests.sorting import reference
 
 
 def examples(seed: int = 0, way: int = 3, dim: int = 6):
