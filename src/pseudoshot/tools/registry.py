@@ -1,25 +1,89 @@
-"""Looking a choice up by its name, with an error that names the choices."""
+"""Registries: the choices there are for one part of a run, by name, each with settings of its own.
+
+>>> class Entry:
+...     Settings = PartSettings
+>>> REGISTRY = Registry("backbone", {"conv4": Entry, "resnet12": Entry})
+>>> REGISTRY.parse("conv4")
+PartSettings(name='conv4')
+>>> REGISTRY["conv5"]
+Traceback (most recent call last):
+pseudoshot.tools.errors.PseudoshotError: unknown backbone 'conv5', did you mean 'conv4'? ...
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
 
 from pseudoshot.tools.errors import PseudoshotError
+
+
+class Settings(BaseModel):
+    """Settings that cannot be misspelt or changed; the docstring of a field is its help."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class PartSettings(Settings):
+    """The settings of one part of a run; an entry with more of them has a model of its own."""
+
+    name: str = ""
+    """which of the choices"""
+
+
+class Entry(Protocol):
+    """What can be registered."""
+
+    Settings: ClassVar[Any]
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class Registry(dict[str, type[E]]):
+    """The choices for one part of a run; a name that is none of them ends in a sentence."""
+
+    def __init__(self, part: str, entries: Mapping[str, type[E]]) -> None:
+        super().__init__(entries)
+        self.part = part
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise unknown(self.part, name, self)
+
+    def parse(self, given: str | Mapping[str, Any] | PartSettings) -> Any:
+        """The entry's settings, from its name or from a mapping with its name in it."""
+        if isinstance(given, PartSettings):
+            return given
+        fields = {"name": given} if not isinstance(given, Mapping) else dict(given)
+        return self[fields.get("name", "")].Settings(**fields)
+
+
+def unknown(kind: str, name: object, choices: Iterable[str]) -> PseudoshotError:
+    """An error that lists the names and points at the nearest one."""
+    names = list(choices)
+    shown = shorten(repr(name))
+    near = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
+    hint = f", did you mean '{near[0]}'?" if near else ":"
+    return PseudoshotError(f"unknown {kind} {shown}{hint} choose one of {', '.join(names)}")
+
+
+def shorten(value: object, most: int = 60) -> str:
+    """A value in an error's one line, however long it is."""
+    try:
+        line = " ".join(str(value).split())
+    except ValueError:  # of a number with thousands of digits
+        return "(a very long number)"
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
 
 T = TypeVar("T")
 
 
 def look_up(kind: str, name: str, choices: Mapping[str, T]) -> T:
-    """choices[name], or an error that lists the names and points at the nearest one.
-
-    >>> look_up("backbone", "conv5", {"conv4": 1, "resnet12": 2})
-    Traceback (most recent call last):
-    pseudoshot.tools.errors.PseudoshotError: unknown backbone 'conv5', did you mean 'conv4'? ...
-    """
-    if name in choices:
-        return choices[name]
-    near = difflib.get_close_matches(name, choices, n=1)
-    hint = f", did you mean '{near[0]}'?" if near else ":"
-    raise PseudoshotError(f"unknown {kind} '{name}'{hint} choose one of {', '.join(choices)}")
+    """choices[name], or an error that names the choices."""
+    if name not in choices:
+        raise unknown(kind, name, choices)
+    return choices[name]
