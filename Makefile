@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all check format benchmarks clean
+.PHONY: demo test test-all check format options benchmarks clean
 
 demo: $(VENV)/ready  ## train on built-in letters, score on new alphabets, write runs/demo/report.html
 	$(BIN)/pseudoshot demo --out runs/demo
@@ -22,6 +22,9 @@ check: $(VENV)/ready
 format: $(VENV)/ready
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+options: $(VENV)/ready  ## the typed options of `train` and docs/settings.md, from the settings models
+	$(BIN)/python -m pseudoshot.settings > docs/settings.md
 
 benchmarks: $(VENV)/ready  ## this project against the plain way, ratios measured in one run
 	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done

@@ -134,12 +134,12 @@ def test_without_a_compiler_the_modules_do_the_same(monkeypatch):
 def test_a_compiler_that_fails_is_no_error(monkeypatch, tmp_path):
     monkeypatch.setenv("PSEUDOSHOT_CACHE", str(tmp_path))
     monkeypatch.setattr(compiled, "FLAGS", ("--no-such-flag",))
-    compiled.library.cache_clear()
+    compiled.built.cache_clear()
     try:
         assert compiled.library() is None
         assert not list(tmp_path.rglob("*.so"))
     finally:
-        compiled.library.cache_clear()
+        compiled.built.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
 from torch import Tensor, nn
+
+from pseudoshot.tools.registry import PartSettings
 
 
 class Backbone(nn.Module):
     """φ, for images of `channels` and of `size` pixels a side; `dim` is the embedding's size."""
+
+    Settings: ClassVar[type[PartSettings]] = PartSettings
+    # How the paper trains it (section 6.3); ResNet-12's way unless stated.
+    paper: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {"optimiser": "sgd", "lr": 0.03, "epochs": 200, "images": 32, "head_lr_scale": 10.0}
+    )
+    any_size: ClassVar[bool] = True  # False: views must be of the size of the images
 
     dim: int
 

@@ -12,6 +12,8 @@ import hashlib
 import platform
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pseudoshot.data.cache import cache_folder
@@ -28,9 +30,28 @@ FLAGS = (
 )
 
 
-@functools.cache
+_aside = False
+
+
+@contextmanager
+def set_aside() -> Iterator[None]:
+    """Within the block modules do all the work: the compiled steps have no second derivative."""
+    global _aside
+    before, _aside = _aside, True
+    try:
+        yield
+    finally:
+        _aside = before
+
+
 def library() -> ctypes.CDLL | None:
-    """The compiled functions, or None: no compiler, no place to write, another kind of system."""
+    """The compiled functions, or None where they are set aside or cannot be had."""
+    return None if _aside else built()
+
+
+@functools.cache
+def built() -> ctypes.CDLL | None:
+    """None: no compiler, no place to write, another kind of system."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or platform.system() == "Windows":
         return None

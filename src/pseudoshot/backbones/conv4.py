@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import MappingProxyType
 from typing import ClassVar
 
 import torch.nn.functional as F
@@ -40,6 +41,9 @@ class Block(nn.Module):
 class Conv4(Backbone):
     """Four blocks of 64 channels, then global average pooling: d = 64."""
 
+    paper = MappingProxyType(
+        {"optimiser": "adam", "lr": 0.002, "epochs": 100, "images": 64, "head_lr_scale": 1.0}
+    )
     widths: ClassVar[tuple[int, ...]] = (64, 64, 64, 64)
 
     def __init__(self, channels: int, size: int) -> None:
@@ -51,24 +55,3 @@ class Conv4(Backbone):
     def forward(self, images: Tensor) -> Tensor:
         features: Tensor = self.blocks(images)
         return features.mean((2, 3))
-
-
-class Conv4Pyramid(Conv4):
-    """Channels double where the map halves, at the arithmetic of Conv4: d = 256."""
-
-    widths = (32, 64, 128, 256)
-
-
-class Conv4Flat(Conv4):
-    """Conv4 without the average: the last feature map flattened, d = 1600 at 84 px."""
-
-    def __init__(self, channels: int, size: int) -> None:
-        super().__init__(channels, size)
-        side = size
-        for _ in self.blocks:
-            side = max(1, side // 2)
-        self.dim = self.widths[-1] * side * side
-
-    def forward(self, images: Tensor) -> Tensor:
-        features: Tensor = self.blocks(images)
-        return features.flatten(1)

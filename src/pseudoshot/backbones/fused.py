@@ -97,7 +97,7 @@ def pooled_maps(B: int, C: int, H: int, W: int) -> tuple[Tensor, Tensor]:
 
 def call(name: str, *arguments: Tensor | int) -> None:
     """Tensors as pointers to their memory, integers as 64 bits; the caller keeps the tensors."""
-    library = compiled.library()
+    library = compiled.built()
     assert library is not None
     function = getattr(library, name)
     converted = [

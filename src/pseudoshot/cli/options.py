@@ -1,12 +1,13 @@
-"""The options that commands share, and those of `train`."""
+"""Options that commands share, and those that are made from the settings models."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import field, make_dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 DataRoot = Annotated[
     Path | None,
@@ -18,89 +19,20 @@ Rotations = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class TrainOptions:
-    """What is not given follows the recipe, the paper's for the backbone unless told otherwise."""
+def of_settings(names: Iterable[str] | None = None) -> type:
+    """A dataclass of the settings of these names (all but the data), none of them given."""
+    from pseudoshot.settings.describe import help_text
+    from pseudoshot.settings.options import REGISTRIES, all_options
 
-    recipe: Annotated[
-        str | None,
-        Parameter(
-            help="What is not given: as in the paper (default), or fast, for trainings of "
-            "minutes on a CPU (results/README.md says how the two compare)."
-        ),
-    ] = None
-    method: Annotated[
-        str | None,
-        Parameter(help="The objective: baseline by default; `pseudoshot methods` lists them all."),
-    ] = None
-    backbone: Annotated[
-        str | None,
-        Parameter(
-            help="conv4 (default), conv4-pyramid (the fast recipe's), conv4-flat, resnet12 or "
-            "wrn28-10."
-        ),
-    ] = None
-    epochs: Annotated[
-        int | None, Parameter(help="Passes over all images: 100 for conv4, 200 for the others.")
-    ] = None
-    seed: Annotated[int | None, Parameter(help="Of every random draw; 0 by default.")] = None
-    views: Annotated[
-        str | None,
-        Parameter(
-            help="How copies of an image are made: amdim (default), simclr, simple, autoaug, "
-            "randaug; for characters strokes (omniglot's default) and typefaces (glyphs')."
-        ),
-    ] = None
-    view_scale: Annotated[
-        float | None,
-        Parameter(help="Side of a view as a part of the image's: 1 (paper), 0.5 (fast, photos)."),
-    ] = None
-    size: Annotated[
-        int | None,
-        Parameter(help="Side of the images in pixels: the set's own, or 64 for a folder."),
-    ] = None
-    images: Annotated[
-        int | None, Parameter(help="Images an episode (one step): 64 for conv4, else 32.")
-    ] = None
-    way: Annotated[
-        int | None, Parameter(help="Classes of a training task: all images of its episode.")
-    ] = None
-    shot: Annotated[int | None, Parameter(help="Support views of a class in a task: 1.")] = None
-    query: Annotated[int | None, Parameter(help="Query views of a class in a task: 5.")] = None
-    tasks: Annotated[
-        int | Literal["exhaustive"] | None,
-        Parameter(help="Tasks re-sampled from an episode: 512 (1 for vanilla), or exhaustive."),
-    ] = None
-    similarity: Annotated[
-        str | None, Parameter(help="sns (default), cosine, euclidean (vanilla's) or inner.")
-    ] = None
-    temperature: Annotated[
-        float | None, Parameter(help="Divides the similarity: 0.5 for cosine, 1 for the others.")
-    ] = None
-    optimiser: Annotated[
-        str | None, Parameter(help="adam (conv4) or sgd with momentum (the others).")
-    ] = None
-    lr: Annotated[
-        float | None, Parameter(help="First learning rate, annealed to 0: 0.002 adam, 0.03 sgd.")
-    ] = None
-    annealing: Annotated[
-        str | None,
-        Parameter(
-            help="The learning rate falls every epoch (paper), every step, or at the end (fast)."
-        ),
-    ] = None
-    warm_up: Annotated[
-        int | None, Parameter(help="Steps in which the learning rate rises from 0; none.")
-    ] = None
-    averaging: Annotated[
-        float | None,
-        Parameter(help="Keep a moving average of the weights, of this decay: 0 (none), fast 0.99."),
-    ] = None
-    precision: Annotated[
-        str | None, Parameter(help="32-true (default), or bf16-mixed or 16-mixed on a GPU.")
-    ] = None
-    sync_bn: Annotated[
-        bool | None,
-        Parameter(help="With several devices: batch statistics over all of them.", negative=()),
-    ] = None
-    rotations: Rotations = None
+    options = all_options()
+    chosen = [options[name] for name in names or options if name != "data"]
+    groups: dict[str, Group] = {}
+    fields: list[Any] = []
+    for option in chosen:
+        part = option.part or (option.name if option.name in REGISTRIES else "run")
+        title = part.replace("_", " ").capitalize()
+        group = groups.setdefault(part, Group.create_ordered(title))
+        parameter = Parameter(help=help_text(option), group=group, negative=())
+        fields.append((option.name, Annotated[option.type | None, parameter], field(default=None)))
+    namespace = {"__module__": __name__}  # else cyclopts takes it for one of Python's own types
+    return make_dataclass("Options", fields, frozen=True, namespace=namespace)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,60 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pseudoshot.cli.app import app
-from pseudoshot.cli.options import DataRoot, Rotations, TrainOptions
-
-
-@app.command
-def train(
-    data: str,
-    /,
-    *,
-    out: Path,
-    options: Annotated[TrainOptions, Parameter(name="*")] = TrainOptions(),  # noqa: B008 (frozen)
-    data_root: DataRoot = None,
-    devices: int = 1,
-    nodes: int = 1,
-    resume: Annotated[bool, Parameter(negative=())] = False,
-    **settings: str,
-) -> None:
-    """Train an embedding on unlabelled images.
-
-    A step takes an episode: some images, several random views of each. Every image counts as a
-    class of its own, and the embedding learns to tell which views belong together.
-
-    Parameters
-    ----------
-    data
-        A folder of images, or the name of a set (`pseudoshot data` lists them).
-    out
-        The run folder to make: settings, log, checkpoint, model and report go there.
-    devices
-        Processes on this machine that share each episode, one a GPU where there are any.
-    nodes
-        Machines of as many devices each, started by torchrun or SLURM.
-    resume
-        Continue an interrupted run, bit for bit.
-    settings
-        Any further setting of the method, as `--name value`.
-    """
-    from pseudoshot.data import evaluation_set
-    from pseudoshot.runs import train as run
-    from pseudoshot.training.processes import leads
-
-    further = {name.replace("-", "_"): value for name, value in settings.items()}
-    run(
-        data,
-        out,
-        resume=resume,
-        data_root=data_root,
-        devices=devices,
-        nodes=nodes,
-        **asdict(options),
-        **further,
-    )
-    if leads(devices, nodes):
-        print(f"trained: {out}")
-        print(f"next: pseudoshot evaluate {shlex.quote(str(out))} {evaluation_set(data)}")
+from pseudoshot.cli.options import DataRoot, Rotations
 
 
 @app.command
@@ -132,63 +78,6 @@ def evaluate(
         print(json.dumps(asdict(result)))
     else:
         print_evaluation(result)
-
-
-@app.command
-def finetune(
-    run: Path,
-    data: str,
-    /,
-    *,
-    out: Path,
-    labels: float = 1.0,
-    epochs: int | None = None,
-    images: int | None = None,
-    lr: float | None = None,
-    seed: int = 0,
-    data_root: DataRoot = None,
-    resume: Annotated[bool, Parameter(negative=())] = False,
-) -> None:
-    """Go on training a run with real labels, of all images or of a few in each class.
-
-    Parameters
-    ----------
-    run
-        The --out folder of a finished training, by any method.
-    data
-        A folder with one subfolder a class, or the name of a set; its train split by default.
-    out
-        The run folder to make.
-    labels
-        Which part of each class to use the labels of: 0.1 is a tenth.
-    epochs
-        Of ten episodes each: 50 up to a tenth of the labels, 100 above.
-    images
-        Classes an episode, of four images each: 64, or all where there are fewer.
-    lr
-        First learning rate, annealed: 0.0001.
-    seed
-        Of every random draw, that of the labels included.
-    resume
-        Continue an interrupted run, bit for bit.
-    """
-    from pseudoshot.data import evaluation_set
-    from pseudoshot.runs import finetune as tune
-
-    tune(
-        run,
-        data,
-        out,
-        labels=labels,
-        resume=resume,
-        data_root=data_root,
-        epochs=epochs,
-        images=images,
-        lr=lr,
-        seed=seed,
-    )
-    print(f"fine-tuned: {out}")
-    print(f"next: pseudoshot evaluate {shlex.quote(str(out))} {evaluation_set(data)}")
 
 
 @app.command

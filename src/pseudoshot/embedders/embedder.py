@@ -99,7 +99,9 @@ class Embedder(nn.Module):
         return embeddings
 
     @torch.inference_mode()
-    def embed(self, images: ImageSet | npt.NDArray[np.uint8], batch: int = 256) -> Tensor:
+    def embed(
+        self, images: ImageSet | npt.NDArray[np.uint8], batch: int = 256, bar: bool = True
+    ) -> Tensor:
         """The embedding of every image, (n, d): once is enough, it does not depend on the batch."""
         keep_freed_memory()  # or half of the time is spent asking for it again
         pixels = images.images if isinstance(images, ImageSet) else images
@@ -107,8 +109,8 @@ class Embedder(nn.Module):
         self.eval()
         embeddings = torch.empty(len(pixels), self.dim)
         device = next(self.backbone.parameters()).device
-        with progress_bar() as bar:
-            for start in bar.track(range(0, len(pixels), batch), description="embedding"):
+        with progress_bar(shown=bar) as progress:
+            for start in progress.track(range(0, len(pixels), batch), description="embedding"):
                 part = pixels[start : start + batch]
                 embeddings[start : start + len(part)] = self.backbone(
                     self.preprocess(part).to(device)

@@ -1,10 +1,9 @@
 """Methods: one file each, settings beside the class. A new one is added to METHODS, no more."""
 
-from pseudoshot.methods.base import Batch, EpisodeSettings, Loss, Method
+from pseudoshot.methods.base import Batch, Loss, Method
 from pseudoshot.methods.baseline import Baseline
 from pseudoshot.methods.feat import FEAT
 from pseudoshot.methods.film import DeepSetsFiLM
-from pseudoshot.methods.finetune import FineTune
 from pseudoshot.methods.hard_task import HardTask
 from pseudoshot.methods.hms import HMS
 from pseudoshot.methods.hms_tsp_head import HMSTSPHead
@@ -12,25 +11,29 @@ from pseudoshot.methods.metamix import MetaMix
 from pseudoshot.methods.metaoptnet import MetaOptNet
 from pseudoshot.methods.projection_head import ProjectionHead
 from pseudoshot.methods.protonet import ProtoNet
+from pseudoshot.methods.settings import MethodSettings, TaskSettings
 from pseudoshot.methods.supervised import Supervised
 from pseudoshot.methods.tsp_head import TSPHead
 from pseudoshot.methods.vanilla import Vanilla
+from pseudoshot.tools.registry import Registry
 
-METHODS: dict[str, type[Method]] = {
-    "vanilla": Vanilla,
-    "baseline": Baseline,
-    "hms": HMS,
-    "tsp-head": TSPHead,
-    "hms-tsp-head": HMSTSPHead,
-    "projection-head": ProjectionHead,
-    "film": DeepSetsFiLM,
-    "hard-task": HardTask,
-    "metamix": MetaMix,
-    "feat": FEAT,
-    "metaoptnet": MetaOptNet,
-    "protonet": ProtoNet,
-    "supervised": Supervised,
-    "finetune": FineTune,
-}
+METHODS: Registry[Method] = Registry(
+    "method",
+    {
+        "vanilla": Vanilla,
+        "baseline": Baseline,
+        "hms": HMS,
+        "tsp-head": TSPHead,
+        "hms-tsp-head": HMSTSPHead,
+        "projection-head": ProjectionHead,
+        "film": DeepSetsFiLM,
+        "hard-task": HardTask,
+        "metamix": MetaMix,
+        "feat": FEAT,
+        "metaoptnet": MetaOptNet,
+        "protonet": ProtoNet,
+        "supervised": Supervised,
+    },
+)
 
-__all__ = ["METHODS", "Batch", "EpisodeSettings", "Loss", "Method"]
+__all__ = ["METHODS", "Batch", "Loss", "Method", "MethodSettings", "TaskSettings"]

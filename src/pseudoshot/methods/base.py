@@ -3,71 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import torch
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, model_validator
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
 from pseudoshot.heads import Head, adapted_gram
+from pseudoshot.methods.settings import HeadSettings, MethodSettings, TaskSettings
 from pseudoshot.tasks.gram import task_loss
-from pseudoshot.tasks.similarity import Similarity, default_temperature
+from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tasks.tasks import Tasks, exhaustive_tasks, resample_tasks
-
-
-class EpisodeSettings(BaseModel):
-    """The factors of section 4: what an episode holds and how its tasks are compared."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-    images: PositiveInt = 64
-    """C, pseudo-classes an episode"""
-    way: PositiveInt | None = None
-    """N, classes of a task; all C where not given"""
-    shot: PositiveInt = 1
-    """K, support views of a class"""
-    query: PositiveInt = 5
-    """Q, query views of a class: K + Q views an image"""
-    tasks: PositiveInt | Literal["exhaustive"] = 512
-    """tasks re-sampled from an episode"""
-    similarity: Similarity = "sns"
-    """sns, cosine, euclidean or inner"""
-    temperature: PositiveFloat | None = None
-    """divides the similarity: 0.5 for cosine and 1 for the others where not given"""
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if self.way is not None and self.way > self.images:
-            raise ValueError(
-                f"way {self.way} does not fit an episode of {self.images} images: "
-                f"lower --way or raise --images"
-            )
-        if self.tasks == "exhaustive" and (self.shot, self.way or self.images) != (1, self.images):
-            raise ValueError("exhaustive tasks are one-shot and over all images: leave --way alone")
-        return self
-
-    @property
-    def views(self) -> int:
-        return self.shot + self.query
-
-    @property
-    def resolved_temperature(self) -> float:
-        return self.temperature or default_temperature(self.similarity)
-
-    def draw_tasks(self, C: int, generator: torch.Generator) -> Tasks:
-        if self.tasks == "exhaustive":
-            return exhaustive_tasks(C, self.views)
-        return resample_tasks(C, self.way or C, self.shot, self.query, self.tasks, generator)
-
-
-class HeadSettings(EpisodeSettings):
-    """An episode, and a head trained beside the backbone."""
-
-    head_lr_scale: PositiveFloat = 1.0
-    """the head's learning rate as a multiple of the backbone's (10 for resnet12 and wrn28-10)"""
+from pseudoshot.views import Policy
 
 
 def _alone(embeddings: Tensor) -> Tensor:
@@ -84,10 +34,11 @@ class Batch:
 
     views: Tensor
     generator: torch.Generator
-    classes: Tensor | None = None  # (C,) which class each is, where labels are trained on
+    classes: Tensor  # (C,): which of all pseudo-classes each is
+    partition: Tensor | None = None  # (C,): a task's classes come from one, where there are several
     join: Callable[[Tensor], Tensor] = _alone
 
-    def embed(self, backbone: Backbone) -> Tensor:
+    def embed(self, backbone: nn.Module) -> Tensor:
         """φ of every view of the episode, (C·V, d), in full precision whatever the backbone's."""
         return self.join(backbone(self.views.flatten(0, 1)).to(self.views.dtype))
 
@@ -95,18 +46,25 @@ class Batch:
 @dataclass
 class Loss:
     value: Tensor
-    embeddings: Tensor  # φ of every view, (C·V, d): the log shows their norms and gradients
+    # φ of every view, (C·V, d), where the objective has them: the log shows norms and gradients
+    embeddings: Tensor | None = None
     scalars: dict[str, float] = field(default_factory=dict)  # whatever else is worth logging
 
 
 class Method(nn.Module, ABC):
-    """The loop asks for `loss` and `after_step`; all else a method keeps is in its state_dict."""
+    """The loop asks for `loss`, `before_step` and `after_step`; what a method keeps, parameters and
+    buffers, is in its state_dict. Only parameters that require a gradient are trained: those of a
+    momentum encoder do not.
+    """
 
-    Settings: ClassVar[type[EpisodeSettings]] = EpisodeSettings
+    Settings: ClassVar[type[MethodSettings]]
     described: ClassVar[str]  # where the paper describes it
-    labelled: ClassVar[bool] = False  # True: pseudo-classes are the base set's real classes
+    # What it prefers to the recipe, by the names of options: {"class_source": "labels"}.
+    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    second_order: ClassVar[bool] = False  # True: its loss holds gradients of the backbone
+    similarity: Similarity = "sns"  # what its embeddings are made for
 
-    def __init__(self, backbone: Backbone, settings: EpisodeSettings, classes: int = 0) -> None:
+    def __init__(self, backbone: Backbone, settings: Any, classes: int = 0) -> None:
         super().__init__()
         self.backbone = backbone
         self.settings = settings
@@ -122,9 +80,20 @@ class Method(nn.Module, ABC):
         """How its embeddings are used at test, a name of `evaluation.classifiers`."""
         return "prototype"
 
+    def policies(self, views: Policy) -> Sequence[tuple[int, Policy]]:
+        """How the V members of a pseudo-class are viewed: counts, and the policy of as many.
+
+        One policy for all unless a method has roles: `((K, Identity()), (Q, views))` leaves the
+        support as it is.
+        """
+        return ((self.settings.V, views),)
+
     @abstractmethod
     def loss(self, batch: Batch) -> Loss:
         """The episode's loss, differentiable."""
+
+    def before_step(self) -> None:
+        """Called before an episode's loss."""
 
     def after_step(self) -> None:
         """Called after the optimiser's step: momentum encoders, queues."""
@@ -133,10 +102,9 @@ class Method(nn.Module, ABC):
         """What the optimiser learns; `lr_scale` multiplies the learning rate of a group."""
         head = [] if self.head is None else list(self.head.parameters())
         in_head = {id(parameter) for parameter in head}
-        others = [p for p in self.parameters() if id(p) not in in_head]
-        groups = [{"params": others, "lr_scale": 1.0}]
+        trained = [p for p in self.parameters() if p.requires_grad and id(p) not in in_head]
+        groups = [{"params": trained, "lr_scale": 1.0}]
         if head:
-            assert isinstance(self.settings, HeadSettings)
             groups.append({"params": head, "lr_scale": self.settings.head_lr_scale})
         return groups
 
@@ -144,10 +112,31 @@ class Method(nn.Module, ABC):
 class EpisodicMethod(Method):
     """A method whose loss is that of tasks re-sampled from one episode's embeddings (Eq. 1)."""
 
+    Settings = TaskSettings
+    settings: TaskSettings
+
+    def __init__(self, backbone: Backbone, settings: Any, classes: int = 0) -> None:
+        super().__init__(backbone, settings, classes)
+        self.similarity = settings.similarity
+
+    def draw_tasks(self, batch: Batch) -> Tasks:
+        """SES, or every one-shot split once."""
+        settings, C = self.settings, len(batch.classes)
+        if settings.tasks == "exhaustive":
+            return exhaustive_tasks(C, settings.V)
+        return resample_tasks(
+            C,
+            settings.way or C,
+            settings.shot,
+            settings.query,
+            settings.tasks,
+            batch.generator,
+            batch.partition,
+        )
+
     def loss(self, batch: Batch) -> Loss:
         embeddings = batch.embed(self.backbone)  # (CV, d)
-        C = len(embeddings) // batch.views.shape[1]
-        tasks = self.settings.draw_tasks(C, batch.generator).to(embeddings.device)
+        tasks = self.draw_tasks(batch).to(embeddings.device)
         with torch.autocast(embeddings.device.type, enabled=False):
             return Loss(self.objective(embeddings, tasks, batch.generator), embeddings)
 
@@ -159,6 +148,7 @@ class EpisodicMethod(Method):
 class HeadMethod(EpisodicMethod):
     """The baseline's objective with ψ, a head's, in place of φ."""
 
+    Settings = HeadSettings
     head: Head
 
     def objective(self, embeddings: Tensor, tasks: Tasks, generator: torch.Generator) -> Tensor:

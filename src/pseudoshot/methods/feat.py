@@ -16,7 +16,6 @@ from pseudoshot.tasks.tasks import Tasks
 
 class FEATSettings(TransformerSettings):
     heads: PositiveInt = 1
-    """attention heads, each of the embedding's size"""
 
 
 class FEAT(EpisodicMethod):

@@ -6,16 +6,17 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor
 
-from pseudoshot.methods.base import EpisodeSettings, EpisodicMethod
+from pseudoshot.methods.base import EpisodicMethod
+from pseudoshot.methods.settings import TaskSettings
 from pseudoshot.tasks.gram import gram_matrix, task_logits, task_loss
 from pseudoshot.tasks.tasks import Tasks, split_views
 
 _RARELY = 1e-3  # the weight of a class that was never the hardest, against one that was once
 
 
-class HardTaskSettings(EpisodeSettings):
+class HardTaskSettings(TaskSettings):
     way: PositiveInt | None = 5
-    """N, classes of a task: less than --images, or there is nothing to choose"""
+    """N, classes per task: less than --images, or there is nothing to choose"""
 
 
 class HardTask(EpisodicMethod):
@@ -34,7 +35,7 @@ class HardTask(EpisodicMethod):
         first = Tasks(*(rows[: (len(rows) + 1) // 2] for rows in (tasks.support, tasks.query)))
         with torch.no_grad():
             met = hardest_classes(gram, first, settings)
-        counts = torch.bincount(met, minlength=len(embeddings) // settings.views).cpu()
+        counts = torch.bincount(met, minlength=len(embeddings) // settings.V).cpu()
         draws, way = first.query.shape[:2]
         classes = weighted_choices(counts + _RARELY, draws, way, generator)
         hard = split_views(classes, settings.shot, settings.query, generator).to(gram.device)
@@ -42,13 +43,13 @@ class HardTask(EpisodicMethod):
         return task_loss(gram, both, settings.similarity, settings.resolved_temperature)
 
 
-def hardest_classes(gram: Tensor, tasks: Tasks, settings: EpisodeSettings) -> Tensor:
+def hardest_classes(gram: Tensor, tasks: Tasks, settings: TaskSettings) -> Tensor:
     """The class with the highest mean loss of each task, (T,), as a class of the episode."""
     logits = task_logits(gram, tasks, settings.similarity, settings.resolved_temperature)
     correct = logits.diagonal(dim1=1, dim2=3)  # (T, Q, N)
     losses = (logits.logsumexp(3).mT - correct).mean(1)  # (T, N)
     worst = losses.argmax(1, keepdim=True)
-    return tasks.support[:, :, 0].gather(1, worst)[:, 0] // settings.views
+    return tasks.support[:, :, 0].gather(1, worst)[:, 0] // settings.V
 
 
 def weighted_choices(weights: Tensor, draws: int, way: int, generator: torch.Generator) -> Tensor:

@@ -10,13 +10,14 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from pseudoshot.backbones import Backbone
-from pseudoshot.methods.base import EpisodeSettings, EpisodicMethod
+from pseudoshot.methods.base import EpisodicMethod
+from pseudoshot.methods.settings import TaskSettings
 from pseudoshot.tasks.gram import gram_matrix, pairs_of, square_norms, task_loss
 from pseudoshot.tasks.similarity import similarity_from_products
 from pseudoshot.tasks.tasks import Tasks
 
 
-class MixSettings(EpisodeSettings):
+class MixSettings(TaskSettings):
     """What HMS adds to an episode."""
 
     neighbours: PositiveInt = 10
@@ -79,7 +80,7 @@ def mixed_loss(
     if steps >= settings.delay:
         everyone = tasks.members.shape[1] == gram.shape[-1]
         if gram.dim() == 2 and (everyone or not by_task):
-            products = Products.of_rows(gram, settings.views)
+            products = Products.of_rows(gram, settings.V)
         else:
             products = Products.of_tasks(gram, tasks)
         mixes = mix_logits(products, settings, generator) / temperature
@@ -124,7 +125,7 @@ def mix_logits(products: Products, settings: MixSettings, generator: torch.Gener
     nearness = similarity_from_products(
         similarity, products.qx.detach(), qq.detach(), products.xx.detach()
     ).masked_fill(~products.strangers, -torch.inf)
-    k = min(settings.neighbours, nearness.shape[-1] - settings.views)  # a task may hold fewer
+    k = min(settings.neighbours, nearness.shape[-1] - settings.V)  # a task may hold fewer
     neighbours = nearness.topk(k, -1).indices  # (..., n, k)
     qx = products.qx.gather(-1, neighbours)
     xx = products.xx.expand_as(products.qx).gather(-1, neighbours)

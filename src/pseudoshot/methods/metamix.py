@@ -6,13 +6,14 @@ import torch
 from pydantic import PositiveInt
 from torch import Tensor
 
-from pseudoshot.methods.base import EpisodeSettings, EpisodicMethod
+from pseudoshot.methods.base import EpisodicMethod
+from pseudoshot.methods.settings import TaskSettings
 from pseudoshot.tasks.gram import gram_matrix, prototype_products, square_norms
 from pseudoshot.tasks.similarity import similarity_from_products
 from pseudoshot.tasks.tasks import Tasks
 
 
-class MetaMixSettings(EpisodeSettings):
+class MetaMixSettings(TaskSettings):
     beta: PositiveInt = 2
     """shares of the mixes are drawn from Beta(beta, beta)"""
 
@@ -45,7 +46,7 @@ def mixed_query_loss(
     partner: Tensor,
     partner_class: Tensor,
     share: Tensor,
-    settings: EpisodeSettings,
+    settings: TaskSettings,
 ) -> Tensor:
     """Cross entropy with mixed labels; partners are rows (T, NQ), their classes 0 to N - 1."""
     T, N, Q = tasks.query.shape

@@ -9,7 +9,8 @@ from pydantic import PositiveFloat
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
-from pseudoshot.methods.base import EpisodeSettings, EpisodicMethod
+from pseudoshot.methods.base import EpisodicMethod
+from pseudoshot.methods.settings import TaskSettings
 from pseudoshot.tasks.convex import ridge_logits, svm_logits
 from pseudoshot.tasks.gram import gram_matrix, pairs_of, query_cross_entropy
 from pseudoshot.tasks.tasks import Tasks
@@ -17,7 +18,7 @@ from pseudoshot.tasks.tasks import Tasks
 _FIRST_SCALE = 10.0  # of logits, which answer one-hot labels and so lie between 0 and 1
 
 
-class MetaOptNetSettings(EpisodeSettings):
+class MetaOptNetSettings(TaskSettings):
     solver: Literal["ridge", "svm"] = "ridge"
     """the classifier fitted to each support: ridge regression or a multi-class SVM"""
     regularisation: PositiveFloat = 1.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pseudoshot.heads import Projection
-from pseudoshot.methods.base import HeadMethod, HeadSettings
+from pseudoshot.methods.base import HeadMethod
+from pseudoshot.methods.settings import HeadSettings
 
 
 class ProjectionHead(HeadMethod):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from pseudoshot.methods.vanilla import Vanilla
 
 
@@ -12,4 +14,4 @@ class ProtoNet(Vanilla):
     """
 
     described = "section 7.3, Comparison with the supervised upper-bound"
-    labelled = True
+    defaults = MappingProxyType({"class_source": "labels"})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import Field, PositiveInt
 
 from pseudoshot.heads import Residual, TaskTransformer
-from pseudoshot.methods.base import HeadMethod, HeadSettings
+from pseudoshot.methods.base import HeadMethod
+from pseudoshot.methods.settings import HeadSettings
 
 
 class TransformerSettings(HeadSettings):

@@ -14,6 +14,7 @@ from pseudoshot.evaluation.few_shot import NovelTasks, TaskSampler, predict
 from pseudoshot.report.markup import Section, figure, image, section, short_name, text
 from pseudoshot.report.pictures import Painter
 from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.views import ViewSettings
 
 WAY, QUERY, SEED = 5, 5, 0
 _SMALL = 36  # pixels a side of the example shown beside a wrong answer
@@ -40,7 +41,7 @@ def draw_task(images: ImageSet) -> NovelTasks | None:
     return TaskSampler(images).draw(way, 1, query, tasks=1, generator=generator)
 
 
-def task_section(novel: Novel, similarity: Similarity, views: str) -> Section | None:
+def task_section(novel: Novel, similarity: Similarity, views: ViewSettings) -> Section | None:
     images, task = novel.images, draw_task(novel.images)
     if task is None:
         return None

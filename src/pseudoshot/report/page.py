@@ -11,13 +11,14 @@ from string import Template
 from typing import Any
 
 from pseudoshot.data import ImageSet
+from pseudoshot.embedders.embedder import load
 from pseudoshot.evaluation.few_shot import Evaluation
 from pseudoshot.report.curves import curves_section
 from pseudoshot.report.markup import Section, sections_of, short_name, text
 from pseudoshot.report.novel import Novel, task_section
 from pseudoshot.report.samples import samples_section
 from pseudoshot.report.scores import accuracy_sections
-from pseudoshot.settings.run import RunSettings
+from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.files import write_text
 from pseudoshot.training.run_folder import RunFolder
 
@@ -45,10 +46,8 @@ def write_report(
         sections_of(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else []
     )
     fresh = [
-        samples_section(images, settings.views, settings.view_scale)
-        if images is not None
-        else None,
-        task_section(novel, settings.method_settings().similarity, settings.views)
+        samples_section(images, settings.views) if images is not None else None,
+        task_section(novel, load(folder.path).card.similarity, settings.views)
         if novel is not None
         else None,
         *accuracy_sections(evaluations),
@@ -76,7 +75,7 @@ def _page(
     files = resources.files("pseudoshot.report")
     return Template((files / "page.html").read_text(encoding="utf-8")).substitute(
         style=(files / "page.css").read_text(encoding="utf-8"),
-        title=text(short_name(settings.data)),
+        title=text(short_name(settings.data.name)),
         facts=_facts(settings, records),
         settings=_settings_tables(folder, settings),
         sections="\n".join(part.html for part in sections),
@@ -85,14 +84,14 @@ def _page(
 
 def _facts(settings: RunSettings, records: Sequence[dict[str, Any]]) -> str:
     last = records[-1] if records else {}
-    done = min(float(last.get("epoch", 0)), settings.epochs)
-    epochs = str(settings.epochs)
-    if done < settings.epochs:
-        epochs = f"{done:.1f} of {settings.epochs}"
+    done = min(float(last.get("epoch", 0)), settings.optimisation.epochs)
+    epochs = str(settings.optimisation.epochs)
+    if done < settings.optimisation.epochs:
+        epochs = f"{done:.1f} of {settings.optimisation.epochs}"
     facts = {
-        "Images": settings.data,
-        "Method": settings.method,
-        "Network": settings.backbone,
+        "Images": settings.data.name,
+        "Method": settings.method.name,
+        "Network": settings.backbone.name,
         "Epochs": epochs,
         "Training time": _duration(float(last.get("seconds", 0))),
     }
@@ -114,8 +113,10 @@ def _duration(seconds: float) -> str:
 
 def _settings_tables(folder: RunFolder, settings: RunSettings) -> str:
     versions = json.loads(folder.settings_path.read_text(encoding="utf-8")).get("versions", {})
-    run = settings.model_dump(exclude={"episode"})
-    tables = {"Run": run, "Each training step": settings.episode, "Versions": versions}
+    tree = settings.model_dump()
+    parts = {name: value for name, value in tree.items() if isinstance(value, dict)}
+    run = {name: value for name, value in tree.items() if name not in parts}
+    tables = {"run": run, **parts, "versions": versions}
     return "".join(_table(title, values) for title, values in tables.items() if values)
 
 
@@ -124,7 +125,8 @@ def _table(title: str, values: Mapping[str, Any]) -> str:
         f'<tr><th scope="row">{text(name)}</th><td>{text(_shown(value))}</td></tr>'
         for name, value in values.items()
     )
-    return f"<table><caption>{title}</caption><tbody>{rows}</tbody></table>"
+    caption = text(title.replace("_", " ").capitalize())
+    return f"<table><caption>{caption}</caption><tbody>{rows}</tbody></table>"
 
 
 def _shown(value: Any) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from pseudoshot.data import ImageSet
+from pseudoshot.views import POLICIES, ViewSettings
 
 _SMALL = 48  # pixels a side: those below are much enlarged
 _LARGEST = 72  # pixels a side: what the page shows, and what keeps it near a megabyte
@@ -28,10 +29,10 @@ class Painter:
     pixels: bool = False  # show them as squares: blurred, a small drawing is hard to read
 
     @classmethod
-    def of(cls, images: ImageSet, views: str) -> Painter:
+    def of(cls, images: ImageSet, views: ViewSettings) -> Painter:
         """Characters stored light on dark are shown as ink on paper; a dark gray photograph, an
         X-ray say, is not: only views made for them tell that images are of characters."""
-        characters = views in ("strokes", "typefaces") and images.channels == 1
+        characters = POLICIES[views.name].of_characters and images.channels == 1
         dark = characters and bool(np.median(images.images[:64]) < 128)
         return cls(inverted=dark, pixels=images.size < _SMALL)
 

@@ -8,20 +8,20 @@ from pseudoshot.data import ImageSet
 from pseudoshot.report.markup import Section, image, section
 from pseudoshot.report.pictures import Painter
 from pseudoshot.tools.distinct import sample_distinct
-from pseudoshot.views import get_policy
+from pseudoshot.views import ViewSettings, get_policy
 from pseudoshot.views.draw import draw_views
 
 _IMAGES, _VIEWS, _SEED = 6, 6, 0
 
 
-def samples_section(images: ImageSet, views: str, scale: float = 1.0) -> Section | None:
+def samples_section(images: ImageSet, views: ViewSettings) -> Section | None:
     """Rows of an image and its views, drawn with a fixed seed."""
     if len(images) == 0:
         return None
     generator = torch.Generator().manual_seed(_SEED)
     count = min(_IMAGES, len(images))
     rows = sample_distinct(torch.tensor(len(images)), count, generator)
-    policy = get_policy(views, scale)
+    policy = get_policy(views)
     drawn = draw_views(images, rows[:, None].expand(-1, _VIEWS), policy, generator)
     copies = (255 * drawn).round().byte().permute(0, 1, 3, 4, 2).numpy()  # (C, V, h, w, c)
 

@@ -1,14 +1,12 @@
-"""What a person does with a run folder: train one, measure one. The commands call these."""
+"""What a person does with a run: train one, measure one. The commands call these."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 from pseudoshot.tools.console import console
-from pseudoshot.data import default_query, default_views, full_name
+from pseudoshot.data import default_query, default_views
 from pseudoshot.data import load as load_data
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
 from pseudoshot.classifiers import CLASSIFIERS, Classifier
@@ -17,109 +15,14 @@ from pseudoshot.methods import METHODS
 from pseudoshot.embedders.embedder import Embedder, load
 from pseudoshot.tools.registry import look_up
 from pseudoshot.report import Novel, write_report
-from pseudoshot.training.loop import run_training
-from pseudoshot.training.processes import Team, build_fabric, check_shares, leads
+from pseudoshot.runs.dry_run import dry_run
+from pseudoshot.runs.train import finetune, train
 from pseudoshot.training.run_folder import RunFolder
-from pseudoshot.settings.run import RunSettings, resolve_settings
 from pseudoshot.views import get_policy
 
+__all__ = ["dry_run", "evaluate_run", "finetune", "train"]
+
 PSEUDO_SHOTS, PSEUDO_IMAGES = (1, 5), 1_000
-
-
-def train(
-    data: str | Path,
-    out: str | Path,
-    /,
-    *,
-    resume: bool = False,
-    data_root: Path | None = None,
-    devices: int = 1,
-    nodes: int = 1,
-    **options: Any,
-) -> Embedder:
-    """Train an embedding on unlabelled images and leave it in the run folder `out`.
-
-    `data` is a folder of images or a set's name. Options are those of `RunSettings` (method,
-    backbone, epochs, seed, views, …) and of the method (images, way, shot, query, tasks, …); what
-    is not given follows the paper's recipe for the backbone. With several `devices` or `nodes` an
-    episode is shared by as many processes.
-
-    >>> train("glyphs", "runs/glyphs", epochs=2)  # doctest: +SKIP
-    """
-    given = {name: value for name, value in options.items() if value is not None}
-    run_names = RunSettings.model_fields.keys() - {"data", "episode"}
-    run_options = {name: value for name, value in given.items() if name in run_names}
-    episode = {name: value for name, value in given.items() if name not in run_names}
-    data = full_name(str(data))
-    folder = RunFolder(Path(out))
-    writes = leads(devices, nodes)
-    with folder.held() if writes else nullcontext():
-        if resume:
-            settings = folder.read_settings()
-            if writes:
-                folder.check_resumable(settings, {"data": data, **run_options}, episode)
-        else:
-            settings = resolve_settings(data, run_options, episode)
-            if writes:
-                folder.check_new()
-        check_shares(settings.method_settings().images, devices * nodes)
-        images = load_data(
-            settings.data,
-            split="train",
-            root=data_root,
-            size=settings.size,
-            rotations=settings.rotations,
-        )
-        if not METHODS[settings.method].labelled:
-            images = images.without_labels()
-        fabric = build_fabric(devices, nodes, settings.precision)
-        fabric.launch()  # the other processes, after all that may be refused
-        embedder = run_training(settings, images, folder, Team(fabric))
-        if writes:
-            write_report(folder, images)
-        return embedder
-
-
-def finetune(
-    run: str | Path,
-    data: str | Path,
-    out: str | Path,
-    /,
-    *,
-    labels: float = 1.0,
-    resume: bool = False,
-    data_root: Path | None = None,
-    **options: Any,
-) -> Embedder:
-    """Go on training a run with the labels of a part of each class (section 7.1).
-
-    50 epochs of ten episodes up to a tenth of the labels, 100 above; SGD at 1e-4, SES and SNS.
-
-    >>> finetune("runs/hms", "cifar-fs", "runs/tuned", labels=0.1)  # doctest: +SKIP
-    """
-    card = load(run).card
-    classes = load_data(str(data), split="train", root=data_root, size=card.size).classes
-    recipe = {
-        "optimiser": "sgd",
-        "lr": 1e-4,
-        "epochs": 50 if labels <= 0.1 else 100,
-        "episodes_per_epoch": 10,
-        "images": min(64, len(classes)),
-        "size": card.size,
-        "similarity": card.similarity,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    return train(
-        data,
-        out,
-        resume=resume,
-        data_root=data_root,
-        method="finetune",
-        backbone=card.backbone,
-        start_from=str(Path(run).resolve()),
-        labels=labels,
-        **{**recipe, **given},
-    )
 
 
 def evaluate_run(
@@ -171,8 +74,8 @@ def _classifier(folder: RunFolder, embedder: Embedder, name: str | None) -> Clas
     regularisation = 1.0
     if folder.started:
         settings = folder.read_settings()
-        name = name or METHODS[settings.method].test_classifier(settings.method_settings())
-        regularisation = settings.episode.get("regularisation", regularisation)
+        name = name or METHODS[settings.method.name].test_classifier(settings.method)
+        regularisation = getattr(settings.method, "regularisation", regularisation)
     kind = look_up("classifier", name or "prototype", CLASSIFIERS)
     head = folder.load_head(embedder.dim) if kind.needs_head else None
     return kind(embedder.card.similarity, head, regularisation)

@@ -15,7 +15,7 @@ from pseudoshot.classifiers import Prototype
 from pseudoshot.evaluation.few_shot import pixel_embeddings
 from pseudoshot.embedders.embedder import Embedder, load
 from pseudoshot.report import Novel, write_report
-from pseudoshot.runs import train
+from pseudoshot.runs.train import train
 from pseudoshot.training.run_folder import RunFolder
 
 EPOCHS = 2
@@ -28,9 +28,9 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
     if not folder.finished:
         train("glyphs", out, epochs=EPOCHS, seed=seed, resume=folder.started)
     settings = folder.read_settings()
-    if (settings.data, settings.seed) != ("glyphs", seed):
+    if (settings.data.name, settings.seed) != ("glyphs", seed):
         raise PseudoshotError(
-            f"'{out}' holds another run (on '{settings.data}', seed {settings.seed}): "
+            f"'{out}' holds another run (on '{settings.data.name}', seed {settings.seed}): "
             f"choose another --out"
         )
     trained = load(out)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from pydantic.fields import FieldInfo
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -14,8 +13,10 @@ from pseudoshot.sorting.folders import Sorted
 from pseudoshot.tools.console import printable
 from pseudoshot.data import SourceInfo, SplitCount
 from pseudoshot.evaluation import Evaluation
-from pseudoshot.methods import METHODS, EpisodeSettings, Method
-from pseudoshot.tools.registry import look_up
+from pseudoshot.methods import METHODS, Method, TaskSettings
+from pseudoshot.settings.describe import default_text, own_fields
+from pseudoshot.settings.resolve import dashed
+from pseudoshot.tools.registry import PartSettings
 
 _output = Console(highlight=False)
 _LISTED = 20  # files that could not be read
@@ -77,42 +78,29 @@ def _split_line(count: SplitCount, here: bool) -> str:
 
 
 def print_methods() -> None:
-    """One row a method; the settings that every episode has are told once."""
+    """One row per method; the settings that most of them share are told once."""
     table = Table("method", "what it does", "its own settings", "in the paper", show_lines=True)
     for name, method in METHODS.items():
-        own = [_setting(field, info) for field, info in _own_settings(method).items()]
-        table.add_row(name, _first_line(method), "\n".join(own), method.described)
+        own = own_fields(method.Settings, TaskSettings)
+        rows = [f"{dashed(field)} {default_text(info)}".strip() for field, info in own.items()]
+        table.add_row(name, _first_line(method), "\n".join(rows), method.described)
     _output.print(table)
-    shared = ", ".join(EpisodeSettings.model_fields)
-    _output.print(f"Every method has also: {shared}.")
+    shared = ", ".join(map(dashed, own_fields(TaskSettings, PartSettings)))
+    _output.print(f"Methods that make tasks have also: {shared}.")
     _output.print("Settings are given as --name value. One method: pseudoshot methods NAME")
 
 
 def print_method(name: str) -> None:
     """Everything there is to set in one method."""
-    method = look_up("method", name, METHODS)
+    method = METHODS[name]
     _output.print(f"{name}: {_first_line(method)}\nIn the paper: {method.described}")
-    if method.labelled:
-        _output.print("Needs labels: a folder with one subfolder a class, or a named set.")
+    if method.defaults:
+        preferred = ", ".join(f"--{dashed(key)} {value}" for key, value in method.defaults.items())
+        _output.print(f"Where not given: {preferred}")
     table = Table("setting", "default", "meaning")
-    for field, info in method.Settings.model_fields.items():
-        default = "-" if info.default is None else str(info.default)
-        table.add_row("--" + field.replace("_", "-"), default, info.description)
+    for field, info in own_fields(method.Settings, PartSettings).items():
+        table.add_row(f"--{dashed(field)}", default_text(info) or "-", info.description)
     _output.print(table)
-
-
-def _own_settings(method: type[Method]) -> dict[str, FieldInfo]:
-    """Those that not every episode has, or with another default."""
-    shared = EpisodeSettings.model_fields
-    return {
-        name: info
-        for name, info in method.Settings.model_fields.items()
-        if name not in shared or shared[name].default != info.default
-    }
-
-
-def _setting(name: str, info: FieldInfo) -> str:
-    return f"{name.replace('_', '-')} {info.default}"
 
 
 def _first_line(method: type[Method]) -> str:

@@ -1,56 +1,38 @@
-"""Recipes: the paper's for each backbone, and the one that reaches its accuracy sooner."""
+"""Recipes: what a run does where the user does not say, by the names of options."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-RecipeName = Literal["paper", "fast"]
-OptimiserName = Literal["adam", "sgd"]
-Annealing = Literal["epoch", "step", "end"]
-
-DEFAULT_BACKBONE: dict[str, str] = {"paper": "conv4", "fast": "conv4-pyramid"}
-_OF_THE_EPISODE = ("images", "query", "head_lr_scale")
+from pseudoshot.backbones import Backbone
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a run does where the user does not say."""
+    """A backbone to begin with, and the settings that go with any backbone."""
 
-    optimiser: OptimiserName
-    lr: float
-    epochs: int
-    images: int
-    head_lr_scale: float
-    query: int | None = None  # the method's own
-    annealing: Annealing = "epoch"
-    warm_up: int = 0
-    averaging: float = 0.0
-    view_scale: float = 1.0  # for views that crop
-
-    def of_the_run(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name not in _OF_THE_EPISODE}
-
-    def of_the_episode(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in _OF_THE_EPISODE}
-        return {name: value for name, value in values.items() if value is not None}
+    backbone: str
+    settings: Callable[[type[Backbone]], Mapping[str, Any]]
 
 
-# Section 6.3
-_CONVNET = Recipe("adam", lr=0.002, epochs=100, images=64, head_lr_scale=1)
-_RESNET = Recipe("sgd", lr=0.03, epochs=200, images=32, head_lr_scale=10)
+def _paper(backbone: type[Backbone]) -> Mapping[str, Any]:
+    """Section 6.3: each backbone has its own."""
+    return backbone.paper
 
 
-def recipe_of(name: RecipeName, backbone: str) -> Recipe:
-    """`fast`: twice the images, half the views of each, and a quarter of the pixels of a view."""
-    paper = _CONVNET if backbone.startswith("conv4") else _RESNET
-    if name == "paper":
-        return paper
-    return replace(
-        paper,
-        images=2 * paper.images,
-        query=2,
-        annealing="end",
-        averaging=0.99,
-        view_scale=0.5,
-    )
+def _fast(backbone: type[Backbone]) -> Mapping[str, Any]:
+    """Twice the images, half the views of each, and a quarter of the pixels of a view."""
+    return {
+        **backbone.paper,
+        "images": 2 * backbone.paper["images"],
+        "query": 2,
+        "views_per_class": 3,
+        "annealing": "end",
+        "averaging": 0.99,
+        "view_scale": 0.5,
+    }
+
+
+RECIPES = {"paper": Recipe("conv4", _paper), "fast": Recipe("conv4-pyramid", _fast)}

@@ -39,23 +39,40 @@ class Tasks:
 
 
 def resample_tasks(
-    C: int, way: int, shot: int, query: int, tasks: int, generator: torch.Generator
+    C: int,
+    way: int,
+    shot: int,
+    query: int,
+    tasks: int,
+    generator: torch.Generator,
+    partition: Tensor | None = None,
 ) -> Tasks:
     """Sufficient Episodic Sampling (SES, Algorithm 3 lines 5-6) as one index computation.
 
     Each task chooses `way` of the C classes and, in each, splits the V = shot + query views anew.
+    With `partition`, (C,), all classes of a task are of one partition, that of a random class.
 
     >>> tasks = resample_tasks(8, 5, 1, 3, 100, torch.Generator().manual_seed(0))
     >>> tasks.support.shape, tasks.query.shape
     (torch.Size([100, 5, 1]), torch.Size([100, 5, 3]))
     """
-    if not 1 <= way <= C:
-        raise ValueError(f"way {way} does not fit an episode of {C} images")
+    smallest = C if partition is None else _smallest(partition)
+    if not 1 <= way <= smallest:
+        raise ValueError(f"way {way} does not fit an episode of {smallest} images")
     if way == C:
         classes = torch.arange(C).expand(tasks, C)
     else:
-        classes = torch.rand(tasks, C, generator=generator).argsort(-1)[:, :way]
+        order = torch.rand(tasks, C, generator=generator)
+        if partition is not None:
+            own = partition[torch.randint(C, (tasks,), generator=generator)]
+            order += (partition != own[:, None]).float()  # others come after all of its own
+        classes = order.argsort(-1)[:, :way]
     return split_views(classes, shot, query, generator)
+
+
+def _smallest(partition: Tensor) -> int:
+    counts = torch.bincount(partition)
+    return int(counts[counts > 0].min())
 
 
 def split_views(classes: Tensor, shot: int, query: int, generator: torch.Generator) -> Tasks:

@@ -20,7 +20,7 @@ def printable(name: str) -> str:
     return name.encode(errors="replace").decode()
 
 
-def progress_bar(*details: str) -> Progress:
+def progress_bar(*details: str, shown: bool = True) -> Progress:
     """A progress bar with time left; `details` are format strings shown behind it.
 
     Shown only on a terminal: a log file gets no thousand redrawn lines.
@@ -33,5 +33,5 @@ def progress_bar(*details: str) -> Progress:
         *(TextColumn(detail) for detail in details),
         TimeRemainingColumn(),
         console=console,
-        disable=not console.is_terminal,
+        disable=not (shown and console.is_terminal),
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,6 +25,14 @@ class Settings(BaseModel):
     """Settings that cannot be misspelt or changed; the docstring of a field is its help."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """A field that a subclass gives another default keeps its explanation."""
+        for name, info in cls.model_fields.items():
+            above = [base for base in cls.__mro__[1:] if name in getattr(base, "model_fields", {})]
+            if info.description is None and above:
+                info.description = above[0].model_fields[name].description  # type: ignore[attr-defined]
 
 
 class PartSettings(Settings):
@@ -50,8 +58,10 @@ class Registry(dict[str, type[E]]):
         super().__init__(entries)
         self.part = part
 
-    def __missing__(self, name: object) -> NoReturn:
-        raise unknown(self.part, name, self)
+    def __getitem__(self, name: str) -> type[E]:
+        if not isinstance(name, str) or name not in self:  # from Python it may be anything
+            raise unknown(self.part, name, self)
+        return super().__getitem__(name)
 
     def parse(self, given: str | Mapping[str, Any] | PartSettings) -> Any:
         """The entry's settings, from its name or from a mapping with its name in it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from types import TracebackType
 from typing import Any
 
@@ -24,7 +23,7 @@ class Journal:
         self.task = self.bar.add_task(
             "training", total=trainer.steps, completed=trainer.step, loss="-", speed=""
         )
-        self.last = time.monotonic()
+        self.last = trainer.seconds
         self.speed = 0.0  # images a second, smoothed over the last ten steps or so
 
     def __enter__(self) -> Journal:
@@ -60,25 +59,19 @@ class Journal:
             self.folder.append_log(record)
 
     def _measure_speed(self) -> None:
-        now = time.monotonic()
+        now = self.trainer.seconds
         spent, self.last = now - self.last, now
-        self.trainer.seconds += spent
-        latest = self.trainer.episode.images / max(spent, 1e-9)
+        latest = self.trainer.settings.method.images / max(spent, 1e-9)
         self.speed = 0.9 * self.speed + 0.1 * latest if self.speed else latest
 
     def _record(self, loss: Loss) -> dict[str, Any]:
         """The curves of the paper's Figures 2 and 3."""
-        norms = loss.embeddings.detach().norm(dim=1)
-        gradients = loss.embeddings.grad
-        assert gradients is not None
         return {
             "step": self.trainer.step,
             "epoch": self.trainer.step / self.trainer.steps_per_epoch,
             "loss": loss.value.item(),
             "lr": self.trainer.optimiser.param_groups[0]["lr"],
-            "norm_mean": norms.mean().item(),
-            "norm_std": norms.std().item(),
-            "gradient_norm": gradients.norm(dim=1).mean().item(),
+            **_norms(loss),
             "images_per_second": self.speed,
             "seconds": self.trainer.seconds,
             **loss.scalars,
@@ -88,6 +81,18 @@ class Journal:
         score = record["pseudo_accuracy"]
         shown = f", held-out images told apart {score:.1f} %" if score is not None else ""
         console.print(
-            f"epoch {record['epoch']:.0f} of {self.trainer.settings.epochs}: "
+            f"epoch {record['epoch']:.0f} of {self.trainer.settings.optimisation.epochs}: "
             f"loss {record['loss']:.3f}{shown}, {record['seconds']:.0f} s"
         )
+
+
+def _norms(loss: Loss) -> dict[str, float]:
+    """Of the embeddings and of what pulls at them, where the loss has an embedding per view."""
+    if loss.embeddings is None or loss.embeddings.grad is None:
+        return {}
+    norms = loss.embeddings.detach().norm(dim=1)
+    return {
+        "norm_mean": norms.mean().item(),
+        "norm_std": norms.std().item(),
+        "gradient_norm": loss.embeddings.grad.norm(dim=1).mean().item(),
+    }

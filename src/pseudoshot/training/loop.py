@@ -7,7 +7,7 @@ import time
 
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders.embedder import Embedder
-from pseudoshot.settings.run import RunSettings
+from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import console
 from pseudoshot.tools.errors import StoppedError
@@ -35,7 +35,7 @@ def run_training(
             stopped = team.any(stop.received is not None)
             due = time.monotonic() - last_checkpoint > CHECKPOINT_EVERY
             if team.leads and (trainer.epoch_ends or due or stopped):
-                folder.save_checkpoint(trainer.state_dict())
+                folder.save_checkpoint(trainer.state())
                 last_checkpoint = time.monotonic()
             if stopped and trainer.step < trainer.steps:
                 raise _stopped(trainer, stop.received or signal.SIGTERM)
@@ -51,7 +51,7 @@ def _start(folder: RunFolder, trainer: Trainer) -> None:
     team, started = trainer.team, folder.started
     state = folder.load_checkpoint() if started else None
     if state is not None:
-        trainer.load_state_dict(state)
+        trainer.restore(state)
     team.fabric.barrier()
     if not team.leads:
         return

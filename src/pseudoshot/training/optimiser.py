@@ -7,14 +7,13 @@ from typing import Any
 
 import torch
 
-from pseudoshot.settings.recipes import OptimiserName
-from pseudoshot.settings.run import RunSettings
+from pseudoshot.settings.tree import OptimisationSettings, Optimiser
 
 END = 0.2  # of a training
 
 
 def build_optimiser(
-    name: OptimiserName, groups: list[dict[str, Any]], lr: float
+    name: Optimiser, groups: list[dict[str, Any]], lr: float
 ) -> torch.optim.Optimizer:
     """Adam without weight decay; SGD with Nesterov momentum 0.9 and weight decay 5e-4."""
     if name == "adam":
@@ -22,7 +21,7 @@ def build_optimiser(
     return torch.optim.SGD(groups, lr=lr, momentum=0.9, nesterov=True, weight_decay=5e-4)
 
 
-def learning_rate(settings: RunSettings, step: int, steps_per_epoch: int) -> float:
+def learning_rate(settings: OptimisationSettings, step: int, steps_per_epoch: int) -> float:
     """Of one step: held below a straight rise to lr over the first `warm_up` steps, and annealed.
 
     By a cosine from lr to 0, which moves on every `epoch` (the paper's released code) or every

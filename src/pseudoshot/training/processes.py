@@ -4,18 +4,17 @@ spans them all."""
 from __future__ import annotations
 
 import atexit
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from pseudoshot.settings.tree import Precision
 from pseudoshot.tools.errors import PseudoshotError
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric  # takes seconds to import, and only training needs it
-
-Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 
 
 def build_fabric(devices: int, nodes: int, precision: Precision = "32-true") -> Fabric:

@@ -25,18 +25,15 @@ from pseudoshot.backbones import compiled
 from pseudoshot.embedders.embedder import first_line
 from pseudoshot.heads import Head
 from pseudoshot.methods import METHODS
-from pseudoshot.settings.run import RunSettings, check_same, saved_settings
+from pseudoshot.settings.resolve import check_same
+from pseudoshot.settings.saved import saved_settings
+from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.console import console
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import remove_unfinished, replaced, write_text
 from pseudoshot.training.checkpoint import load_state, save_state
+from pseudoshot.training.state import TrainingState, is_reachable
 from pseudoshot.views import get_policy
-
-# Without these a checkpoint is not one.
-STATE = (
-    *("step", "seconds", "images", "method", "optimiser", "source", "generator"),
-    *("dropout_generator", "dropout_generators_on_gpus"),
-)
 
 
 def _circumstances(settings: RunSettings) -> dict[str, Any]:
@@ -50,7 +47,7 @@ def _circumstances(settings: RunSettings) -> dict[str, Any]:
         "compiled steps": "none" if compiled.library() is None else compiled.source_digest(),
     }
     return {
-        "strengths": asdict(get_policy(settings.views, settings.view_scale)),
+        "strengths": asdict(get_policy(settings.views)),
         "versions": versions,
     }
 
@@ -123,13 +120,11 @@ class RunFolder:
                 f"choose another --out"
             )
 
-    def check_resumable(
-        self, settings: RunSettings, options: dict[str, Any], episode: dict[str, Any]
-    ) -> None:
+    def check_resumable(self, settings: RunSettings, options: dict[str, Any]) -> None:
         """Refuse to continue a run that is finished, or with settings other than its own."""
         if self.finished:
             raise PseudoshotError(f"'{self.path}' is finished: there is nothing to resume")
-        check_same(settings, options, episode)
+        check_same(settings, options)
         self.check_circumstances(settings)
 
     def write_settings(self, settings: RunSettings) -> None:
@@ -142,8 +137,8 @@ class RunFolder:
         then = self._read_record()
         if now["strengths"] != then.get("strengths"):
             raise PseudoshotError(
-                f"cannot resume: the views '{settings.views}' of this version are not those of "
-                f"the run; use pseudoshot {then.get('versions', {}).get('pseudoshot')}"
+                f"cannot resume: the views '{settings.views.name}' of this version are not those "
+                f"of the run; use pseudoshot {then.get('versions', {}).get('pseudoshot')}"
             )
         for name, before in then.get("versions", {}).items():
             current = now["versions"].get(name)
@@ -173,23 +168,23 @@ class RunFolder:
             raise PseudoshotError(f"{self.settings_path} is not what a training writes")
         return record
 
-    def save_checkpoint(self, state: dict[str, Any]) -> None:
+    def save_checkpoint(self, state: TrainingState) -> None:
         """Write a checkpoint; the one before it is kept in case this one is damaged later."""
         self.checkpoint_path.parent.mkdir(exist_ok=True)
         fresh = self.checkpoint_path.with_name("fresh.safetensors")
-        save_state(fresh, state)
+        save_state(fresh, state.to_dict())
         if self.checkpoint_path.is_file():
             self.checkpoint_path.replace(self.previous_path)
         fresh.replace(self.checkpoint_path)
 
-    def load_checkpoint(self) -> dict[str, Any] | None:
+    def load_checkpoint(self) -> TrainingState | None:
         """The last good checkpoint, or None where the run stopped before its first."""
         damaged = None
         for path in (self.checkpoint_path, self.previous_path):
             if not path.is_file():
                 continue
             try:
-                state = _checked(load_state(path), path)
+                state = _loaded(path)
             except PseudoshotError as error:
                 damaged = damaged or error
                 continue
@@ -209,10 +204,10 @@ class RunFolder:
     def load_head(self, dim: int) -> Head:
         """The head that was trained beside an embedding of size `dim`."""
         settings = self.read_settings()
-        head = METHODS[settings.method].build_head(dim, settings.method_settings())
+        head = METHODS[settings.method.name].build_head(dim, settings.method)
         if head is None:
             raise PseudoshotError(
-                f"'{self.path}' was trained by '{settings.method}', which has no head: "
+                f"'{self.path}' was trained by '{settings.method.name}', which has no head: "
                 f"choose a run of tsp-head, or another --classifier"
             )
         try:
@@ -244,13 +239,11 @@ class RunFolder:
             temporary.write_text("".join(json.dumps(record) + "\n" for record in kept))
 
 
-def _checked(state: object, path: Path) -> dict[str, Any]:
-    """A file may be whole and yet no checkpoint of a training."""
-    if isinstance(state, dict):
-        numbers = _is_number(state.get("step")) and _is_number(state.get("seconds"))
-        if numbers and all(name in state for name in STATE):
-            return state
-    raise PseudoshotError(f"the checkpoint {path} cannot be read: it holds no training's state")
+def _loaded(path: Path) -> TrainingState:
+    state = TrainingState.from_dict(load_state(path))
+    if state is None:
+        raise PseudoshotError(f"the checkpoint {path} cannot be read: it holds no training's state")
+    return state
 
 
 def _log_record(line: str) -> dict[str, Any] | None:
@@ -259,16 +252,11 @@ def _log_record(line: str) -> dict[str, Any] | None:
         record = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(record, dict) or not _is_number(record.get("step")):
+    if not isinstance(record, dict) or not is_reachable(record.get("step")):
         return None
     numbers = (value for value in record.values() if isinstance(value, int | float))
-    placed = all(_is_number(record.get(name, 0.0)) for name in ("epoch", "seconds"))
+    placed = all(is_reachable(record.get(name, 0.0)) for name in ("epoch", "seconds"))
     return record if placed and all(map(_fits_a_float, numbers)) else None
-
-
-def _is_number(value: object) -> bool:
-    """Of steps and seconds: none that a training could not reach."""
-    return isinstance(value, int | float) and 0 <= value < 1e15
 
 
 def _fits_a_float(value: float) -> bool:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import time
+from contextlib import nullcontext
 
 import torch
+from torch import Tensor
 
-from pseudoshot.backbones import Backbone, build_backbone
+from pseudoshot.backbones import Backbone, compiled
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.embedders.embedder import Embedder
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
 from pseudoshot.methods import METHODS, Batch, Loss
-from pseudoshot.settings.run import RunSettings
+from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.averaging import averaged
 from pseudoshot.training.base_images import BaseImages
+from pseudoshot.training.first_embedder import first_embedder
 from pseudoshot.training.optimiser import build_optimiser, learning_rate
 from pseudoshot.training.processes import Team, synchronise_batch_norm
+from pseudoshot.training.state import TrainingState
 from pseudoshot.views import get_policy
 from pseudoshot.views.draw import draw_views
 
@@ -28,44 +32,50 @@ class Trainer:
     def __init__(self, settings: RunSettings, images: ImageSet, team: Team) -> None:
         torch.manual_seed(settings.seed)  # of weights and dropout
         self.generator = torch.Generator().manual_seed(settings.seed)  # of images, views, tasks
-        self.settings, self.team = settings, team
-        self.episode = settings.method_settings()
-        self.policy = get_policy(settings.views, settings.view_scale)
-        self.images = images
-        method = METHODS[settings.method]
-        self.base = BaseImages(images, self.generator, method.labelled, settings.labels)
-        visits = self.base.source.steps_per_epoch(self.episode.images, self.episode.views)
-        self.steps_per_epoch = settings.episodes_per_epoch or visits
-        self.steps = settings.epochs * self.steps_per_epoch
+        self.settings, self.images, self.team = settings, images, team
+        self.policy = get_policy(settings.views)
+        self.base = BaseImages(images, settings.class_source, self.generator)
+        self.embedder = first_embedder(settings, images)
+        method = METHODS[settings.method.name]
+        self.method = method(self.embedder.backbone, settings.method, self.base.source.classes)
+        visits = self.base.source.steps_per_epoch(settings.method.images, settings.method.V)
+        self.steps_per_epoch = settings.optimisation.episodes_per_epoch or visits
+        self.steps = settings.optimisation.epochs * self.steps_per_epoch
         self.step = 0
-        self.seconds = 0.0  # spent training so far, over all resumptions
+        self._seconds, self._began = 0.0, time.monotonic()  # before, and when this part began
 
-        self.embedder = _first_embedder(settings, images)
-        self.method = method(self.embedder.backbone, self.episode, len(images.classes))
         groups = self.method.parameter_groups()
-        self.optimiser = build_optimiser(settings.optimiser, groups, settings.lr)
-        if settings.sync_bn and team.size > 1:
+        self.optimiser = build_optimiser(
+            settings.optimisation.optimiser, groups, settings.optimisation.lr
+        )
+        if settings.optimisation.sync_bn and team.size > 1:
             synchronise_batch_norm(self.embedder.backbone)
-        self.average = averaged(self.embedder.backbone, settings.averaging)
+        self.average = averaged(self.embedder.backbone, settings.optimisation.averaging)
         self._method, self._optimiser = team.fabric.setup(self.method, self.optimiser)
         self._method.mark_forward_method("loss")
 
+    @property
+    def seconds(self) -> float:
+        """Spent training so far, over all resumptions."""
+        return self._seconds + time.monotonic() - self._began
+
+    @property
+    def epoch_ends(self) -> bool:
+        return self.step % self.steps_per_epoch == 0
+
     def train_step(self) -> Loss:
         """Draw, view, embed, step: one episode."""
-        lr = learning_rate(self.settings, self.step, self.steps_per_epoch)
+        lr = learning_rate(self.settings.optimisation, self.step, self.steps_per_epoch)
         for group in self.optimiser.param_groups:
             group["lr"] = lr * group["lr_scale"]
-        rows = self.base.draw(self.episode.images, self.episode.views)
-        mine = self.team.part(rows)
-        views = draw_views(self.images, mine, self.policy, self.team.generator(self.generator))
-        batch = Batch(
-            self.embedder.normalise(views.to(self.team.fabric.device)),
-            self.generator,
-            self.base.classes_of(rows),
-            self.team.join,
-        )
-        loss: Loss = self._method.loss(batch)
-        loss.embeddings.retain_grad()
+        if self.epoch_ends:
+            self.base.begin_epoch(self.embedder)
+        batch = self._next_batch()
+        self.method.before_step()
+        with compiled.set_aside() if self.method.second_order else nullcontext():
+            loss: Loss = self._method.loss(batch)
+        if loss.embeddings is not None and loss.embeddings.requires_grad:
+            loss.embeddings.retain_grad()
         self.team.fabric.backward(loss.value)
         self._refuse_nan(loss)  # before the weights are touched
         self._optimiser.step()
@@ -76,19 +86,41 @@ class Trainer:
         self.step += 1
         return loss
 
+    def _next_batch(self) -> Batch:
+        drawn = self.base.draw(self.settings.method.images, self.settings.method.V)
+        views = self._views_of(self.team.part(drawn.rows))
+        return Batch(
+            self.embedder.normalise(views.to(self.team.fabric.device)),
+            self.generator,
+            drawn.classes,
+            drawn.partition,
+            self.team.join,
+        )
+
+    def _views_of(self, rows: Tensor) -> Tensor:
+        """Each role's members by the policy that the method asks for, (C, V, c, h, w)."""
+        generator = self.team.generator(self.generator)
+        roles = self.method.policies(self.policy)
+        parts = torch.split(rows, [count for count, _ in roles], 1)
+        drawn = [
+            draw_views(self.images, part, policy, generator)
+            for part, (_, policy) in zip(parts, roles, strict=True)
+        ]
+        return drawn[0] if len(drawn) == 1 else torch.cat(drawn, 1)
+
     def _refuse_nan(self, loss: Loss) -> None:
-        gradient = loss.embeddings.grad
-        assert gradient is not None
-        for what, value in (("loss", loss.value), ("gradient", gradient.abs().sum())):
+        values = {"loss": loss.value}
+        if loss.embeddings is not None and loss.embeddings.grad is not None:
+            values["gradient"] = loss.embeddings.grad.abs().sum()
+        else:
+            gradients = [p.grad for p in self.method.parameters() if p.grad is not None]
+            values["gradient"] = torch.stack([g.abs().sum() for g in gradients]).sum()
+        for what, value in values.items():
             if not math.isfinite(value.item()):
                 raise PseudoshotError(
                     f"the {what} became {value.item()} at step {self.step} and training stopped; "
                     f"no checkpoint holds it: start anew with a lower --lr"
                 )
-
-    @property
-    def epoch_ends(self) -> bool:
-        return self.step % self.steps_per_epoch == 0
 
     def result(self) -> Embedder:
         """What the run leaves behind: the embedding as trained, or the average of its weights."""
@@ -103,73 +135,46 @@ class Trainer:
         if len(self.base.held_out) < 2:
             return None
         return pseudo_accuracy(
-            self.result(), self.base.held_out, self.policy, self.episode.similarity
+            self.result(), self.base.held_out, self.policy, self.method.similarity
         )
 
-    def state_dict(self) -> dict[str, Any]:
-        average = {} if self.average is None else {"average": self.average.state_dict()}
-        return {
-            **average,
-            "step": self.step,
-            "seconds": self.seconds,
-            "images": self.images.fingerprint(),
-            "method": self.method.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            "source": self.base.source.state_dict(),
-            "generator": self.generator.get_state(),
-            "dropout_generator": torch.get_rng_state(),
-            "dropout_generators_on_gpus": torch.cuda.get_rng_state_all(),
-        }
+    def state(self) -> TrainingState:
+        return TrainingState(
+            step=self.step,
+            seconds=self.seconds,
+            images=self.images.fingerprint(),
+            method=self.method.state_dict(),
+            optimiser=self.optimiser.state_dict(),
+            source=self.base.source.state_dict(),
+            generator=self.generator.get_state(),
+            dropout_generator=torch.get_rng_state(),
+            dropout_generators_on_gpus=torch.cuda.get_rng_state_all(),
+            average=None if self.average is None else self.average.state_dict(),
+        )
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state["images"] != self.images.fingerprint():
+    def restore(self, state: TrainingState) -> None:
+        if state.images != self.images.fingerprint():
             raise PseudoshotError(
                 f"cannot resume: the images of '{self.images.name}' are not those the run began "
                 f"with; restore them, or start anew with another --out"
             )
         try:
-            self._restore(state)
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            self._load(state)
+        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
             raise PseudoshotError(
                 f"cannot resume: the checkpoint is not of this run ({str(error).splitlines()[0]})"
             ) from error
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.step, self.seconds = state["step"], state["seconds"]
-        self.method.load_state_dict(state["method"])
-        self.optimiser.load_state_dict(state["optimiser"])
+    def _load(self, state: TrainingState) -> None:
+        self.step = state.step
+        self._seconds, self._began = state.seconds, time.monotonic()
+        self.method.load_state_dict(state.method)
+        self.optimiser.load_state_dict(state.optimiser)
         if self.average is not None:
-            self.average.load_state_dict(state["average"])
-        self.base.source.load_state_dict(state["source"])
-        self.generator.set_state(state["generator"])
-        torch.set_rng_state(state["dropout_generator"])
-        torch.cuda.set_rng_state_all(state["dropout_generators_on_gpus"])
-
-
-def _first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
-    """Untrained, or that of the run to start from, with what it says of images."""
-    trained_on = ", ".join(filter(None, (images.name, images.note)))
-    if settings.start_from is not None:
-        embedder = load(settings.start_from)
-        if embedder.card.channels != images.channels:
-            raise PseudoshotError(
-                f"'{settings.start_from}' was trained on images of {embedder.card.channels} "
-                f"channels, those of '{images.name}' have {images.channels}"
-            )
-        trained_on = (
-            f"{embedder.card.trained_on}; then {settings.labels:.0%} labels of {trained_on}"
-        )
-        similarity = settings.method_settings().similarity
-        changes = {"trained_on": trained_on, "similarity": similarity}
-        return Embedder(embedder.backbone, embedder.card.model_copy(update=changes)).train()
-    mean, std = channel_statistics(images)
-    card = ModelCard(
-        backbone=settings.backbone,
-        channels=images.channels,
-        size=images.size,
-        mean=tuple(mean),
-        std=tuple(std),
-        similarity=settings.method_settings().similarity,
-        trained_on=trained_on,
-    )
-    return Embedder(build_backbone(settings.backbone, images.channels, images.size), card)
+            if state.average is None:
+                raise ValueError("it holds no average of the weights")
+            self.average.load_state_dict(state.average)
+        self.base.source.load_state_dict(state.source)
+        self.generator.set_state(state.generator)
+        torch.set_rng_state(state.dropout_generator)
+        torch.cuda.set_rng_state_all(state.dropout_generators_on_gpus)

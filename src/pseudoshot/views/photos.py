@@ -1,4 +1,4 @@
-"""Views of photographs by crop and colour: AMDIM, SimCLR and the simple policy of the paper."""
+"""What the views of photographs by crop and colour share: AMDIM, SimCLR and the simple policy."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
+from pseudoshot.views.base import CroppingPolicy
 from pseudoshot.views.colour import RandomJitter, grayscale, jitter
-from pseudoshot.views.geometry import RandomCrop, crop
+from pseudoshot.views.geometry import crop
 from pseudoshot.views.layout import as_planes, as_views
 
 
 @dataclass(frozen=True)
-class PhotoPolicy:
+class PhotoPolicy(CroppingPolicy):
     """Crop, mirror and shift; then jitter; then, with a probability, remove the colour."""
 
-    crop: RandomCrop
-    jitter: RandomJitter
+    jitter: RandomJitter = RandomJitter(0.8, 0.8, 0.8, 0.2, probability=0.8)
     grayscale: float = 0.0
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
@@ -27,16 +27,3 @@ class PhotoPolicy:
         planes = jitter(planes, self.jitter.draw(count, generator))
         planes = grayscale(planes, torch.rand(count, generator=generator) < self.grayscale)
         return as_views(planes, classes)
-
-
-AMDIM = PhotoPolicy(
-    RandomCrop(mirror_together=True, shift=4, shift_probability=0.8),
-    RandomJitter(0.4, 0.4, 0.4, 0.2, probability=0.8),
-    grayscale=0.25,
-)
-SIMCLR = PhotoPolicy(
-    RandomCrop(),
-    RandomJitter(0.8, 0.8, 0.8, 0.2, probability=0.8),
-    grayscale=0.2,
-)
-SIMPLE = PhotoPolicy(RandomCrop(), RandomJitter(0.8, 0.8, 0.8, 0.2, probability=1.0))

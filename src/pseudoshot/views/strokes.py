@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from pseudoshot.views.base import Policy
 from pseudoshot.views.geometry import affine_coordinates, sample
 from pseudoshot.views.layout import as_planes, as_views
 
@@ -25,12 +26,13 @@ class Deformation:
 
 
 @dataclass(frozen=True)
-class StrokePolicy:
+class Strokes(Policy):
     """Affine map, elastic warp and pen width, drawn for each view; never mirrored.
 
     Ink is taken to be brighter than paper, as in Omniglot; otherwise thick and thin swap names.
     """
 
+    of_characters = True
     scale: tuple[float, float] = (0.8, 1.2)
     aspect: tuple[float, float] = (0.75, 1.33)
     shear: float = 0.3
@@ -99,8 +101,3 @@ def widen(images: Tensor, dim: int) -> Tensor:
 def _log_uniform(u: Tensor, bounds: tuple[float, float]) -> Tensor:
     low, high = bounds
     return torch.exp(math.log(low) + u * math.log(high / low))
-
-
-STROKES = StrokePolicy()
-# Typefaces differ in width, slant and weight; their letters neither lean as a whole nor wobble.
-TYPEFACES = StrokePolicy(aspect=(0.6, 1.67), shear=0.4, rotation=0.0, warp=0.0, pen=(-1.0, 1.0))

@@ -1,0 +1,11 @@
+"""Conv4 with channels that double: the fast recipe's backbone."""
+
+from __future__ import annotations
+
+from pseudoshot.backbones.conv4 import Conv4
+
+
+class Conv4Pyramid(Conv4):
+    """Channels double where the map halves, at the arithmetic of Conv4: d = 256."""
+
+    widths = (32, 64, 128, 256)

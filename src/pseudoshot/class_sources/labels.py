@@ -1,0 +1,90 @@
+"""Real labels: the images of one class are "the same"."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from pseudoshot.class_sources.base import ClassSource, Draw
+from pseudoshot.tools.distinct import sample_distinct
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.registry import PartSettings
+
+
+class LabelsSettings(PartSettings):
+    labels: float = Field(default=1.0, gt=0, le=1)
+    """part of each class whose labels are used: 0.1 is a tenth"""
+
+
+class Labels(ClassSource):
+    """Real labels: C classes at random, V distinct images of each. Training is then supervised.
+
+    >>> labels = np.array([0, 0, 1, 1, 1])
+    >>> source = Labels(LabelsSettings(), 5, labels, torch.Generator().manual_seed(0))
+    >>> source.draw(C=2, V=2).rows.shape
+    torch.Size([2, 2])
+    """
+
+    Settings = LabelsSettings
+    needs_labels = True
+
+    def __init__(
+        self,
+        settings: LabelsSettings,
+        count: int,
+        labels: npt.NDArray[np.int64] | None,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__(settings, count, labels, generator)
+        assert labels is not None
+        part = balanced_part(labels, settings.labels, generator)
+        of_part = torch.from_numpy(labels)[part]
+        counts = torch.bincount(of_part)
+        starts = counts.cumsum(0) - counts
+        self.by_class = part[of_part.argsort(stable=True)]
+        self.present = counts.nonzero()[:, 0]
+        self.counts, self.starts = counts[self.present], starts[self.present]
+
+    @property
+    def classes(self) -> int:
+        return int(self.present[-1]) + 1
+
+    def steps_per_epoch(self, C: int, V: int) -> int:
+        if len(self.counts) < C:
+            raise PseudoshotError(
+                f"an episode takes {C} classes but the set has {len(self.counts)}: lower --images"
+            )
+        if self.counts.min() < V:
+            raise PseudoshotError(
+                f"an episode takes {V} images per class but the smallest class has "
+                f"{int(self.counts.min())}: lower --shot, --query or --views-per-class"
+            )
+        return max(1, len(self.by_class) // (C * V))
+
+    def draw(self, C: int, V: int) -> Draw:
+        classes = torch.randperm(len(self.counts), generator=self.generator)[:C]
+        members = sample_distinct(self.counts[classes], V, self.generator)
+        rows = self.by_class[self.starts[classes][:, None] + members]
+        return Draw(rows, self.present[classes])
+
+
+def balanced_part(
+    labels: npt.NDArray[np.int64], fraction: float, generator: torch.Generator
+) -> Tensor:
+    """Positions of a random part of each class, the same fraction of all, at least one each.
+
+    >>> part = balanced_part(np.array([0, 0, 0, 0, 1, 1]), 0.5, torch.Generator().manual_seed(0))
+    >>> np.array([0, 0, 0, 0, 1, 1])[part]
+    array([0, 0, 1])
+    """
+    order = torch.randperm(len(labels), generator=generator)
+    shuffled = torch.from_numpy(labels)[order]
+    by_class = shuffled.argsort(stable=True)
+    counts = torch.bincount(shuffled)
+    starts = counts.cumsum(0) - counts
+    place = torch.arange(len(labels)) - starts[shuffled[by_class]]  # within its class
+    wanted = (counts * fraction).round().clamp_min(1)[shuffled[by_class]]
+    return order[by_class[place < wanted]].sort().values

@@ -1,0 +1,110 @@
+"""The commands that train; their options are made from the settings models."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from cyclopts import Parameter
+
+from pseudoshot.cli.options import DataRoot, of_settings
+from pseudoshot.data import evaluation_set
+from pseudoshot.runs import dry_run as estimate
+from pseudoshot.runs import finetune as run_finetuning
+from pseudoshot.runs import train as run_training
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.training.processes import leads
+
+if TYPE_CHECKING:
+    AllSettings: TypeAlias = Any
+    TuningSettings: TypeAlias = Any
+else:
+    AllSettings = of_settings()
+    TuningSettings = of_settings(("labels", "epochs", "images", "lr", "seed"))
+Switch = Annotated[bool, Parameter(negative=())]
+
+
+def train(
+    data: str,
+    /,
+    *,
+    out: Path | None = None,
+    config: Path | None = None,
+    dry_run: Switch = False,
+    resume: Switch = False,
+    data_root: DataRoot = None,
+    devices: int = 1,
+    nodes: int = 1,
+    settings: Annotated[AllSettings, Parameter(name="*")] = None,
+) -> None:
+    """
+    Parameters
+    ----------
+    data
+        A folder of images, or the name of a set (`pseudoshot data` lists them).
+    out
+        The run folder to make: settings, log, checkpoint, model and report go there.
+    config
+        A TOML file of settings, as --dry-run prints it; options win over it.
+    dry_run
+        Print the settings in full, the steps, and the time and memory they would take here (a few
+        are made and thrown away); leave nothing behind.
+    resume
+        Continue an interrupted run, bit for bit.
+    devices
+        Processes on this machine that share each episode, one per GPU where there are any.
+    nodes
+        Machines of as many devices each, started by torchrun or SLURM.
+    """
+    options: dict[str, Any] = {} if settings is None else asdict(settings)
+    if dry_run:
+        print(estimate(data, config=config, data_root=data_root, options=options))
+        return
+    if out is None:
+        raise PseudoshotError("give --out: the run folder to make")
+    run_training(
+        data,
+        out,
+        config=config,
+        resume=resume,
+        data_root=data_root,
+        devices=devices,
+        nodes=nodes,
+        **options,
+    )
+    if leads(devices, nodes):
+        _say_next("trained", out, data)
+
+
+def finetune(
+    run: str,
+    data: str,
+    /,
+    *,
+    out: Path,
+    resume: Switch = False,
+    data_root: DataRoot = None,
+    settings: Annotated[TuningSettings, Parameter(name="*")] = None,
+) -> None:
+    """
+    Parameters
+    ----------
+    run
+        The --out folder of a finished training by any method, or a bundled model.
+    data
+        A folder with one subfolder per class, or the name of a set; its train split by default.
+    out
+        The run folder to make.
+    resume
+        Continue an interrupted run, bit for bit.
+    """
+    options: dict[str, Any] = {} if settings is None else asdict(settings)
+    run_finetuning(run, data, out, resume=resume, data_root=data_root, **options)
+    _say_next("fine-tuned", out, data)
+
+
+def _say_next(done: str, out: Path, data: str) -> None:
+    print(f"{done}: {out}")
+    print(f"next: pseudoshot evaluate {shlex.quote(str(out))} {evaluation_set(data)}")

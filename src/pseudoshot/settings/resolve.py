@@ -1,0 +1,159 @@
+"""From options to complete settings: what the user gave, before what the method prefers, before the
+recipe. Whatever does not fit ends in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from pseudoshot.backbones import BACKBONES
+from pseudoshot.data import default_views
+from pseudoshot.methods import METHODS, MethodSettings, TaskSettings
+from pseudoshot.settings.options import GROUPS, REGISTRIES, all_options, flatten
+from pseudoshot.settings.recipes import RECIPES
+from pseudoshot.settings.tree import MOST, RunSettings
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.registry import Settings, shorten, unknown
+
+# Beyond these memory or time end first.
+MOST_VIEWS = 1 << 15  # per episode, whose Gram matrix then takes 4 GB
+MOST_ENTRIES = 1 << 28  # tasks times views of a task
+
+
+def resolve(given: Mapping[str, Any]) -> RunSettings:
+    """The complete settings of a run.
+
+    >>> resolve({"data": "glyphs", "method": "hms", "strength": 0.2}).method.name
+    'hms'
+    """
+    recipe_name = given.get("recipe", "paper")
+    if not isinstance(recipe_name, str) or recipe_name not in RECIPES:
+        raise unknown("recipe", recipe_name, RECIPES)
+    recipe = RECIPES[recipe_name]
+    method = METHODS[given.get("method", "baseline")]
+    choices = {
+        "class_source": "exemplars",
+        "views": default_views(str(given["data"])),
+        "backbone": recipe.backbone,
+        "method": "baseline",
+        **method.defaults,
+        **given,
+    }
+    backbone = BACKBONES[choices["backbone"]]
+    known = set().union(*(model.model_fields for model in _models(choices).values()))
+    preferred = {**recipe.settings(backbone), **method.defaults}
+    fitting = {name: value for name, value in preferred.items() if name in known}
+    return validated({**fitting, **choices})
+
+
+def validated(options: Mapping[str, Any]) -> RunSettings:
+    """Settings from complete options, refused where they are unknown, impossible or at odds."""
+    models = _models(options)
+    _refuse_unknown(options, models)
+    tree: dict[str, Any] = {}
+    for part, model in models.items():
+        fields = {name: options[name] for name in model.model_fields if name in options}
+        if "name" in model.model_fields:
+            fields["name"] = options[part]
+        tree[part] = _parsed(model, fields)
+    own = {name: options[name] for name in _run_fields() if name in options}
+    settings: RunSettings = _parsed(RunSettings, {**own, **tree})
+    _refuse_impossible(settings.method)
+    _refuse_smaller_views(settings)
+    return settings
+
+
+def check_same(saved: RunSettings, given: Mapping[str, Any]) -> None:
+    """Refuse to resume with a setting other than the run's own, naming each."""
+    before = flatten(saved.model_dump())
+    after = flatten(validated({**before, **given}).model_dump())
+    changed = [
+        f"{name} (the run has {_quoted(before.get(name))}, you gave {_quoted(value)})"
+        for name, value in after.items()
+        if before.get(name) != value
+    ]
+    if changed:
+        raise PseudoshotError(
+            f"cannot resume with other settings: {', '.join(changed)}; "
+            f"leave them out to continue the run, or start a new one with another --out"
+        )
+
+
+def _models(choices: Mapping[str, Any]) -> dict[str, type[Settings]]:
+    """The settings model of each part, by what was chosen for it."""
+    chosen = {part: registry[choices[part]].Settings for part, registry in REGISTRIES.items()}
+    return {**GROUPS, **chosen}
+
+
+def _run_fields() -> list[str]:
+    return [name for name in RunSettings.model_fields if name not in {*GROUPS, *REGISTRIES}]
+
+
+def _refuse_unknown(options: Mapping[str, Any], models: Mapping[str, type[Settings]]) -> None:
+    known = {*_run_fields(), "data", *REGISTRIES}.union(*(m.model_fields for m in models.values()))
+    strangers = [name for name in options if name not in known or name == "name"]
+    if not strangers:
+        return
+    name = strangers[0]
+    option = all_options().get(name)
+    if option is None:
+        raise unknown("setting", dashed(name), map(dashed, sorted(known - {"name"})))
+    has = ", ".join(dashed(f) for f in models[option.part].model_fields if f != "name")
+    raise PseudoshotError(
+        f"{REGISTRIES[option.part].part} '{options[option.part]}' has no setting "
+        f"'{dashed(name)}': it has {has or 'none'}"
+    )
+
+
+def _parsed(model: type[Settings], fields: Mapping[str, Any]) -> Any:
+    try:
+        return model(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        if not first["loc"]:  # two settings that do not go together
+            raise PseudoshotError(first["msg"].removeprefix("Value error, ")) from error
+        name = dashed(shorten(first["loc"][0]))
+        message = f"--{name} {shorten(first['input'])}: {first['msg'].lower()}"
+        raise PseudoshotError(message) from error
+
+
+def _refuse_impossible(method: MethodSettings) -> None:
+    """Numbers that are well-formed, but that no machine could train with."""
+    for name, value in method.model_dump().items():
+        if isinstance(value, int | float) and not abs(value) <= MOST:
+            raise PseudoshotError(f"--{dashed(name)} {shorten(value)}: must be at most {MOST:,}")
+    views = method.images * method.V
+    if views > MOST_VIEWS:
+        raise PseudoshotError(
+            f"an episode of {method.images} images with {method.V} views each has {views:,} "
+            f"views, above the limit of {MOST_VIEWS:,}: lower --images, or the views of each"
+        )
+    if not isinstance(method, TaskSettings):
+        return
+    tasks = 1 if method.tasks == "exhaustive" else method.tasks
+    entries = tasks * (method.way or method.images) * method.V
+    if entries > MOST_ENTRIES:
+        raise PseudoshotError(
+            f"{tasks} tasks of {entries // tasks:,} views are above the limit of "
+            f"{MOST_ENTRIES:,} in all: lower --tasks"
+        )
+
+
+def _refuse_smaller_views(settings: RunSettings) -> None:
+    """Where an embedding would be of another size than at test."""
+    smaller = getattr(settings.views, "view_scale", 1) != 1
+    if smaller and not BACKBONES[settings.backbone.name].any_size:
+        raise PseudoshotError(
+            f"{settings.backbone.name} takes images of one size: leave --view-scale at 1"
+        )
+
+
+def dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _quoted(value: object) -> str:
+    """Long enough for the path of a folder."""
+    return shorten(repr(value), 300)

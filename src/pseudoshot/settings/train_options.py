@@ -1,0 +1,52 @@
+"""The options of `train`, for type checkers and editors.
+
+Written by `make options` from the settings models: change those, not this file.
+"""
+
+from typing import Literal, TypedDict
+
+
+class TrainOptions(TypedDict, total=False):
+    """Every setting of a run but its data; what is not given follows the recipe."""
+
+    recipe: Literal["paper", "fast"] | None
+    seed: int | None
+    start_from: str | None
+    size: int | None
+    rotations: bool | None
+    class_source: str | None
+    labels: float | None
+    views: str | None
+    view_scale: float | None
+    backbone: str | None
+    method: str | None
+    images: int | None
+    way: int | None
+    shot: int | None
+    query: int | None
+    tasks: int | Literal["exhaustive"] | None
+    similarity: Literal["sns", "cosine", "euclidean", "inner"] | None
+    temperature: float | None
+    neighbours: int | None
+    strength: float | None
+    delay: int | None
+    neighbours_from: Literal["task", "batch"] | None
+    head_lr_scale: float | None
+    heads: int | None
+    layers: int | None
+    residual: Literal["paper", "released"] | None
+    dropout: float | None
+    attention_dropout: float | None
+    beta: int | None
+    solver: Literal["ridge", "svm"] | None
+    regularisation: float | None
+    views_per_class: int | None
+    optimiser: Literal["adam", "sgd"] | None
+    lr: float | None
+    annealing: Literal["epoch", "step", "end"] | None
+    warm_up: int | None
+    averaging: float | None
+    epochs: int | None
+    episodes_per_epoch: int | None
+    precision: Literal["32-true", "bf16-mixed", "16-mixed"] | None
+    sync_bn: bool | None

@@ -1,0 +1,74 @@
+"""Every setting of a run as one tree: its parts, each with the settings of the entry chosen."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, PositiveFloat, PositiveInt, SerializeAsAny
+
+from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
+from pseudoshot.methods import MethodSettings
+from pseudoshot.tools.registry import PartSettings, Settings
+from pseudoshot.views import ViewSettings
+
+MOST = 10**9  # of anything that is counted: beyond, a slip of the finger is likelier than a wish
+
+Optimiser = Literal["adam", "sgd"]
+Annealing = Literal["epoch", "step", "end"]
+Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
+
+
+class DataSettings(PartSettings):
+    """What is trained on."""
+
+    size: int | None = Field(default=None, ge=1, le=MOST_PIXELS_A_SIDE)
+    """side of the images in pixels: the set's own where not given, 64 for a folder"""
+    rotations: bool = False
+    """Omniglot only: turned characters are classes of their own"""
+
+
+class OptimisationSettings(Settings):
+    """How the weights are found."""
+
+    optimiser: Optimiser
+    """adam (conv4), or sgd with momentum 0.9 and weight decay 5e-4 (the others)"""
+    lr: PositiveFloat = Field(le=1e6)
+    """first learning rate, annealed to 0: 0.002 for conv4, 0.03 for the others"""
+    annealing: Annealing = "epoch"
+    """the learning rate falls every epoch (paper), every step, or at the end (fast)"""
+    warm_up: int = Field(default=0, ge=0, le=MOST)
+    """steps in which the learning rate rises from 0"""
+    averaging: float = Field(default=0.0, ge=0, lt=1)
+    """decay of a moving average of the weights, which is what the run leaves behind; 0: none
+    (fast: 0.99)"""
+    epochs: PositiveInt = Field(le=MOST)
+    """passes over all images: 100 for conv4, 200 for the others"""
+    episodes_per_epoch: int | None = Field(default=None, ge=1, le=MOST)
+    """steps per epoch: as many as visit every image once where not given"""
+    precision: Precision = "32-true"
+    """32-true, or bf16-mixed or 16-mixed on a GPU"""
+    sync_bn: bool = False
+    """with several devices: batch statistics over all of them"""
+
+
+class RunSettings(Settings):
+    """What `run.json` holds: with these and the data, a run can be made again."""
+
+    recipe: Literal["paper", "fast"] = "paper"
+    """what is not given: as in the paper, or fast, for trainings of minutes on a CPU"""
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    """of every random draw"""
+    start_from: str | None = None
+    """a run, or a bundled model, whose weights are the first"""
+    data: DataSettings
+    """a folder of images, or the name of a set"""
+    class_source: SerializeAsAny[PartSettings]
+    """what counts as the same: exemplars (views of one image), or labels"""
+    views: SerializeAsAny[ViewSettings]
+    """how altered copies of an image are made: amdim, or strokes and typefaces for characters"""
+    backbone: SerializeAsAny[PartSettings]
+    """the network: conv4, or conv4-pyramid in the fast recipe"""
+    method: SerializeAsAny[MethodSettings]
+    """the objective: baseline where not given; `pseudoshot methods` lists them all"""
+    optimisation: OptimisationSettings
+    """how the weights are found"""

@@ -1,0 +1,48 @@
+"""The embedding that a training begins with."""
+
+from __future__ import annotations
+
+from pseudoshot.backbones import build_backbone
+from pseudoshot.data import ImageSet
+from pseudoshot.embedders.embedder import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.methods import TaskSettings
+from pseudoshot.settings.tree import RunSettings
+from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tools.errors import PseudoshotError
+
+
+def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
+    """Untrained, or that of the run to start from, with what it says of images."""
+    method = settings.method
+    similarity: Similarity = method.similarity if isinstance(method, TaskSettings) else "sns"
+    trained_on = ", ".join(filter(None, (images.name, images.note)))
+    if settings.start_from is not None:
+        return _continued(settings, images, trained_on, similarity)
+    mean, std = channel_statistics(images)
+    card = ModelCard(
+        backbone=settings.backbone.name,
+        channels=images.channels,
+        size=images.size,
+        mean=tuple(mean),
+        std=tuple(std),
+        similarity=similarity,
+        trained_on=trained_on,
+    )
+    return Embedder(build_backbone(card.backbone, images.channels, images.size), card)
+
+
+def _continued(
+    settings: RunSettings, images: ImageSet, trained_on: str, similarity: Similarity
+) -> Embedder:
+    assert settings.start_from is not None
+    embedder = load(settings.start_from)
+    card = embedder.card
+    if card.channels != images.channels:
+        raise PseudoshotError(
+            f"'{settings.start_from}' was trained on images of {card.channels} channels, "
+            f"those of '{images.name}' have {images.channels}"
+        )
+    labels = getattr(settings.class_source, "labels", None)
+    trained_on = trained_on if labels is None else f"{labels:.0%} labels of {trained_on}"
+    changes = {"trained_on": f"{card.trained_on}; then {trained_on}", "similarity": similarity}
+    return Embedder(embedder.backbone, card.model_copy(update=changes)).train()
