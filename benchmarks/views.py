@@ -21,9 +21,9 @@ from PIL import Image, ImageEnhance
 from torch import Tensor
 
 from pseudoshot.views import POLICIES
-from pseudoshot.views.augment import RANDAUG
 from pseudoshot.views.layout import as_planes
 from pseudoshot.views.operations import apply_operations
+from pseudoshot.views.randaug import RandAug
 
 CLASSES, VIEWS = 64, 6
 Side = Callable[[Tensor], object]
@@ -101,8 +101,8 @@ def kornia_randaugment() -> Side:
 
 def randaugment(images: Tensor, generator: torch.Generator) -> Tensor:
     planes = as_planes(images)
-    for _ in range(RANDAUG.operations):
-        planes = apply_operations(planes, *RANDAUG.draw(len(planes), generator))
+    for _ in range(RandAug().operations):
+        planes = apply_operations(planes, *RandAug().draw(len(planes), generator))
     return planes
 
 
@@ -138,12 +138,12 @@ def main() -> None:
         shape = (CLASSES, VIEWS, size, size, 3)
         images = torch.randint(0, 256, shape, dtype=torch.uint8, generator=generator)
         print(f"{CLASSES * VIEWS} views of {size} px, {torch.get_num_threads()} threads")
-        for name, policy in POLICIES.items():
+        for name, policy in ((n, p()) for n, p in POLICIES.items()):
             compare({name: lambda x, policy=policy: policy(x, generator)}, images, rounds)
 
         print(" amdim beside others")
         sides: dict[str, Side] = {
-            "pseudoshot": lambda x: POLICIES["amdim"](x, generator),
+            "pseudoshot": lambda x: POLICIES["amdim"]()(x, generator),
             "Pillow": pillow_amdim,
         }
         if kornia:

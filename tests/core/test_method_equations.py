@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 from torch import Tensor
 
 from pseudoshot.backbones.base import Backbone
-from pseudoshot.methods import METHODS, Method
+from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.methods.hard_task import hardest_classes, weighted_choices
 from pseudoshot.methods.metamix import beta_draws, mixed_query_loss
 from pseudoshot.tasks.convex import project_to_simplex, ridge_logits, svm_logits
@@ -51,9 +51,10 @@ def build(name: str, shape: tuple[Any, ...], **options: Any) -> Method:
 
 def drawn(method: Method, seed: int = 1) -> tuple[Tensor, Tasks]:
     generator = torch.Generator().manual_seed(seed)
-    rows = method.settings.images * method.settings.views
+    rows = method.settings.images * method.settings.V
     z = torch.rand(rows, DIM, generator=generator, dtype=torch.float64) + 0.1
-    return z.requires_grad_(), method.settings.draw_tasks(method.settings.images, generator)
+    batch = Batch(torch.empty(0), generator, torch.arange(method.settings.images))
+    return z.requires_grad_(), method.draw_tasks(batch)
 
 
 def assert_equal(fast: Tensor, slow: Tensor, z: Tensor, method: Method) -> None:
@@ -74,7 +75,7 @@ def generator(seed: int = 7) -> torch.Generator:
 def slow_mixed(method: Method, members: list[Tensor], tasks: Tasks, from_batch: Tensor | None):
     """HMS by explicit mixing, with the shares that the fast way draws."""
     s = method.settings
-    C, N, V = s.images, tasks.query.shape[1], s.views
+    C, N, V = s.images, tasks.query.shape[1], s.V
     ways = [[int(row) // V for row in support[:, 0]] for support in tasks.support]
     whole = N == C or from_batch is not None
     total = C if whole else N
@@ -167,7 +168,7 @@ def test_film_scales_and_shifts_by_the_sum_over_the_task(shape):
 def test_feat_adapts_the_support_alone(shape):
     method = build("feat", shape, heads=2)
     z, tasks = drawn(method)
-    K, V = method.settings.shot, method.settings.views
+    K, V = method.settings.shot, method.settings.V
     terms = []
     for task in members_of(z, tasks):
         classes = task.view(-1, V, DIM)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,20 +14,20 @@ from hypothesis import strategies as st
 
 from pseudoshot.methods import METHODS
 from pseudoshot.runs import train
-from pseudoshot.settings.run import RunSettings, resolve_settings
+from pseudoshot.settings.options import all_options
+from pseudoshot.settings.resolve import resolve
+from pseudoshot.settings.saved import saved_settings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training import loop
 from tests.pictures import draw_noise
 
 from .damage import one_sentence
 
-RUN_NAMES = sorted(RunSettings.model_fields.keys() - {"data", "episode"})
-EPISODE_NAMES = sorted(
-    {name for method in METHODS.values() for name in method.Settings.model_fields}
-)
+NAMES = sorted(all_options().keys() - {"data"})
 STRANGE_NAMES = (
     "episode",
-    "data",
+    "name",
+    "optimisation",
     "self",
     "",
     "__class__",
@@ -49,48 +50,46 @@ values = (
     | st.builds(lambda: np.float32("nan"))
     | st.builds(lambda: np.array([1, 2]))
 )
-options = st.dictionaries(st.sampled_from((*RUN_NAMES, *STRANGE_NAMES)), values, max_size=3)
-episodes = st.dictionaries(st.sampled_from((*EPISODE_NAMES, *STRANGE_NAMES)), values, max_size=3)
+options = st.dictionaries(st.sampled_from((*NAMES, *STRANGE_NAMES)), values, max_size=4)
 
 
-def check_resolved(run: dict[str, Any], episode: dict[str, Any]) -> None:
+def check_resolved(given: dict[str, Any]) -> None:
     try:
-        resolved = resolve_settings("toy", run, episode)
+        resolved = resolve({"data": "toy", **given})
     except PseudoshotError as error:
         one_sentence(error)
         return
-    again = RunSettings.model_validate_json(resolved.model_dump_json())
+    again = saved_settings(json.loads(json.dumps(resolved.model_dump())))
     assert again == resolved, "what is accepted can be written down and read again"
-    assert again.method_settings() == resolved.method_settings()
 
 
 @settings(max_examples=600)
-@given(options, episodes)
-def test_any_options(run: dict[str, Any], episode: dict[str, Any]) -> None:
-    check_resolved(run, episode)
+@given(options)
+def test_any_options(given: dict[str, Any]) -> None:
+    check_resolved(given)
 
 
 @pytest.mark.slow
 @settings(max_examples=30_000)
-@given(options, episodes)
-def test_any_options_by_the_thousand(run: dict[str, Any], episode: dict[str, Any]) -> None:
-    check_resolved(run, episode)
+@given(options)
+def test_any_options_by_the_thousand(given: dict[str, Any]) -> None:
+    check_resolved(given)
 
 
 ODD = (*NUMBERS, None, True, "", "x", "1", b"1", [], {}, (1,), object(), float, np.arange(3))
 
 
-@pytest.mark.parametrize("name", RUN_NAMES)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_odd_value_of_every_option(name: str) -> None:
     for value in ODD:
-        check_resolved({name: value}, {})
+        check_resolved({name: value})
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_odd_value_of_every_setting_of_a_method(method: str) -> None:
     for name in METHODS[method].Settings.model_fields:
         for value in ODD:
-            check_resolved({"method": method}, {name: value})
+            check_resolved({"method": method, name: value})
 
 
 class ReachedError(Exception):
@@ -122,7 +121,7 @@ def check_trained(photos: str, out: Path, chosen: dict[str, Any]) -> None:
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     method=st.sampled_from(sorted(METHODS)),
-    chosen=st.dictionaries(st.sampled_from((*RUN_NAMES, *EPISODE_NAMES, "lr")), HUGE, max_size=2),
+    chosen=st.dictionaries(st.sampled_from((*NAMES, "lr")), HUGE, max_size=2),
 )
 def test_huge_numbers_do_not_reach_the_first_step(
     photos: str,

@@ -19,7 +19,7 @@ from pseudoshot.report import Novel, write_report
 from pseudoshot.report.novel import draw_task
 from pseudoshot.report.pictures import Painter
 from pseudoshot.report.scores import accuracy_sections
-from pseudoshot.settings.run import resolve_settings
+from pseudoshot.settings.resolve import resolve
 from pseudoshot.training.run_folder import RunFolder
 from tests.report.reading import Page, read
 
@@ -35,7 +35,7 @@ EVIL = '<b>&"'
 def make_folder(path: Path, records: int = 3, full: bool = False) -> RunFolder:
     """Only the loss is logged unless `full`: a plot takes a tenth of a second."""
     folder = RunFolder(path)
-    folder.write_settings(resolve_settings("toy", {"epochs": 2}, {}))
+    folder.write_settings(resolve({"data": "toy", "epochs": 2}))
     for step in range(1, records + 1):
         folder.append_log(make_record(step, step / records * 2, full))
     return folder
@@ -197,7 +197,7 @@ def test_text_from_outside_is_escaped(tmp_path: Path) -> None:
     images = make_images((EVIL, f"{EVIL}2"))
     folder = RunFolder(tmp_path / "a b")
     folder.path.mkdir()
-    folder.write_settings(resolve_settings(f"photos/{EVIL}", {}, {}))
+    folder.write_settings(resolve({"data": f"photos/{EVIL}"}))
     page = written(
         folder, images, {EVIL: [make_evaluation(2, 50.0, note=EVIL)]}, make_novel(images)
     )

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
+from pseudoshot.class_sources.labels import LabelsSettings, balanced_part
 from pseudoshot.data import ImageSet
 from pseudoshot.runs import evaluate_run, finetune, train
 from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.training.base_images import BaseImages, balanced_part
+from pseudoshot.training.base_images import BaseImages
 from tests.training.test_methods import photos
 
 SMALL = {"size": 16, "images": 8, "query": 2, "tasks": 4, "epochs": 1}
@@ -56,11 +57,12 @@ def test_the_seed_decides_which_labels():
 def test_labels_beyond_the_part_are_never_drawn():
     labels = np.repeat(np.arange(4), 50)
     images = ImageSet("toy", np.zeros((200, 2, 2, 1), np.uint8), labels, ("a", "b", "c", "d"))
-    base = BaseImages(images, torch.Generator().manual_seed(0), labelled=True, fraction=0.1)
-    drawn = torch.cat([base.draw(4, 3) for _ in range(50)])
+    source = LabelsSettings(name="labels", labels=0.1)
+    base = BaseImages(images, source, torch.Generator().manual_seed(0))
+    drawn, classes = map(torch.cat, zip(*(base.draw(4, 3)[:2] for _ in range(50)), strict=True))
     assert len(set(drawn.flatten().tolist())) <= 20
     assert (labels[drawn.numpy()] == labels[drawn.numpy()][:, :1]).all()
-    assert torch.equal(base.classes_of(drawn), torch.from_numpy(labels[drawn[:, 0].numpy()]))
+    assert torch.equal(classes, torch.from_numpy(labels[drawn[:, 0].numpy()]))
 
 
 def test_fine_tuning_goes_on_from_the_run(run, data, tmp_path):
@@ -72,9 +74,11 @@ def test_fine_tuning_goes_on_from_the_run(run, data, tmp_path):
         torch.testing.assert_close(after[name], before[name])
     settings = json.loads((tmp_path / "tuned" / "run.json").read_text())["settings"]
     assert settings["start_from"] == str(run.resolve())
-    assert (settings["optimiser"], settings["episodes_per_epoch"]) == ("sgd", 10)
-    assert settings["episode"]["images"] == 3, "as many classes as there are"
-    assert settings["episode"]["query"] + settings["episode"]["shot"] == 4
+    assert settings["class_source"] == {"name": "labels", "labels": 0.5}
+    optimisation, method = settings["optimisation"], settings["method"]
+    assert (optimisation["optimiser"], optimisation["episodes_per_epoch"]) == ("sgd", 10)
+    assert method["images"] == 3, "as many classes as there are"
+    assert method["query"] + method["shot"] == 4
     card = json.loads((tmp_path / "tuned" / "model.json").read_text())
     assert "then 50% labels of" in card["trained_on"]
 
@@ -82,13 +86,15 @@ def test_fine_tuning_goes_on_from_the_run(run, data, tmp_path):
 @pytest.mark.parametrize(("labels", "epochs"), [(0.05, 50), (0.1, 50), (0.2, 100)])
 def test_the_papers_epochs(labels, epochs, monkeypatch, run, data, tmp_path):
     seen = {}
-    monkeypatch.setattr("pseudoshot.runs.train", lambda *a, **options: seen.update(options))
+    monkeypatch.setattr(
+        "pseudoshot.runs.training.train", lambda *a, **options: seen.update(options)
+    )
     finetune(run, data, tmp_path / "tuned", labels=labels)
     assert (seen["epochs"], seen["lr"]) == (epochs, 1e-4)
 
 
 def test_too_few_labels_of_a_class_is_an_error(run, data, tmp_path):
-    with pytest.raises(PseudoshotError, match="4 images of a class but the smallest class has"):
+    with pytest.raises(PseudoshotError, match="4 images per class but the smallest class has"):
         finetune(run, data, tmp_path / "tuned", labels=0.1)
     assert not (tmp_path / "tuned").exists()
 

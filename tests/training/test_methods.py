@@ -1,5 +1,6 @@
-"""One suite over every method."""
+"""One suite over every method, and over three toys of kinds that the package has none of."""
 
+import inspect
 import itertools
 from pathlib import Path
 
@@ -10,75 +11,125 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from pseudoshot.backbones import build_backbone
+from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.runs import train
-from pseudoshot.settings.run import resolve_settings
+from pseudoshot.settings.resolve import resolve
 from pseudoshot.training import loop, trainer
+from tests import toys
 from tests.core.reference import slow_loss
 
 CLASSES = 7
+TOYS = {"toy-queue": toys.Queue, "toy-second-order": toys.SecondOrder}
+every_method = pytest.mark.parametrize("name", [*METHODS, *TOYS])
 # images, way, shot, query
 SHAPES = [(4, None, 1, 2), (5, 3, 1, 1), (4, 2, 2, 1)]
+
+
+@pytest.fixture(autouse=True)
+def _toys(monkeypatch):
+    for name, toy in TOYS.items():
+        monkeypatch.setitem(METHODS, name, toy)
+    monkeypatch.setitem(CLASS_SOURCES, "toy-halves", toys.Halves)
+
+
+def known(name: str, **settings: object) -> dict[str, object]:
+    """Those of the settings that the method has; without tasks, K + Q counts views."""
+    fields = METHODS[name].Settings.model_fields
+    if "views_per_class" in fields and "query" in settings:
+        settings["views_per_class"] = settings.get("shot", 1) + settings["query"]
+    return {key: value for key, value in settings.items() if key in fields}
 
 
 def build(name: str, **settings: object) -> Method:
     torch.manual_seed(0)
     method = METHODS[name]
-    return method(build_backbone("conv4", 1, 16), method.Settings(**settings), classes=CLASSES)
+    chosen = method.Settings(**known(name, **settings))
+    return method(build_backbone("conv4", 1, 16), chosen, classes=CLASSES)
 
 
 def episode(method: Method, seed: int = 0) -> Batch:
     generator = torch.Generator().manual_seed(seed)
-    C, V = method.settings.images, method.settings.views
+    C, V = method.settings.images, method.settings.V
     views = torch.rand(C, V, 1, 16, 16, generator=generator)
     return Batch(views, generator, torch.arange(C) % CLASSES)
 
 
-@pytest.mark.parametrize(("name", "shape"), list(itertools.product(METHODS, SHAPES)))
+def loss_of(method: Method, batch: Batch):
+    """As the trainer asks for it."""
+    with trainer.gradients_of(method):
+        return method.loss(batch)
+
+
+@every_method
+@pytest.mark.parametrize("shape", SHAPES)
 def test_any_legal_episode_works_and_everything_learns(name, shape):
     images, way, shot, query = shape
     method = build(name, images=images, way=way, shot=shot, query=query, tasks=3)
-    loss = method.loss(episode(method))
+    loss = loss_of(method, episode(method))
     loss.value.backward()
     assert loss.value.isfinite()
-    assert loss.embeddings.shape == (images * (shot + query), method.backbone.dim)
-    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in method.parameters())
+    if loss.embeddings is not None:
+        assert loss.embeddings.shape == (images * (shot + query), method.backbone.dim)
+    trained = [p for p in method.parameters() if p.requires_grad]
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in trained)
+    in_groups = {id(p) for group in method.parameter_groups() for p in group["params"]}
+    assert in_groups == {id(p) for p in trained}, "what is not trained is not given to an optimiser"
 
 
-@pytest.mark.parametrize("name", METHODS)
+@every_method
 def test_the_generator_decides(name):
     method = build(name, images=6, way=3, tasks=2)
     losses = []
     for seed in (0, 0, 1):
         torch.manual_seed(0)  # of dropout
-        losses.append(method.loss(episode(method, seed)).value)
+        losses.append(loss_of(method, episode(method, seed)).value)
     first, same, other = losses
     assert torch.equal(first, same)
     assert not torch.equal(first, other)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@every_method
 def test_the_state_survives_save_and_load(name):
     method, copy = (build(name, images=6, tasks=4) for _ in range(2))
-    method.loss(episode(method)).value.backward()  # moves the running statistics
+    method.before_step()
+    loss_of(method, episode(method)).value.backward()  # moves the running statistics
     with torch.no_grad():
         for parameter in method.parameters():
-            parameter -= 0.01 * parameter.grad
+            if parameter.grad is not None:
+                parameter -= 0.01 * parameter.grad
     method.after_step()
     copy.load_state_dict(method.state_dict())
-    pair = (m.eval().loss(episode(m)).value for m in (method, copy))
+    pair = (loss_of(m.eval(), episode(m)).value for m in (method, copy))
     assert torch.equal(*pair)
 
 
-@pytest.mark.parametrize("name", ["baseline", "vanilla", "protonet", "finetune"])
+@pytest.mark.parametrize("name", ["baseline", "vanilla", "protonet"])
 def test_the_loss_is_that_of_the_equations(name):
     method = build(name, images=5, way=3, tasks=4).double()
-    batch = episode(method)
-    views = batch.views.double()
-    loss = method.loss(Batch(views, torch.Generator().manual_seed(5)))
-    tasks = method.settings.draw_tasks(5, torch.Generator().manual_seed(5))
+    views, classes = episode(method).views.double(), torch.arange(5)
+    loss = method.loss(Batch(views, torch.Generator().manual_seed(5), classes))
+    tasks = method.draw_tasks(Batch(views, torch.Generator().manual_seed(5), classes))
     slow = slow_loss(loss.embeddings, tasks, method.settings.similarity, 1.0)
     torch.testing.assert_close(loss.value, slow)
+
+
+def test_second_order_gradients_are_those_of_differences():
+    """Of the toy, in double precision: the backbone's own, through an inner step."""
+    method = build("toy-second-order", images=3, query=1).double()
+    batch = episode(method)
+    batch = Batch(batch.views.double(), batch.generator, batch.classes)
+    weight = method.backbone.blocks[3].convolution.weight
+    loss_of(method, batch).value.backward()
+    direction = torch.randn(weight.shape, generator=torch.Generator().manual_seed(1)).double()
+    slope, start = (weight.grad * direction).sum(), weight.detach().clone()
+    with torch.no_grad():
+        values = []
+        for step in (1e-6, -1e-6):
+            weight.copy_(start + step * direction)
+            with torch.enable_grad():
+                values.append(loss_of(method, batch).value.item())
+    torch.testing.assert_close(slope.item(), (values[0] - values[1]) / 2e-6, rtol=1e-4, atol=1e-7)
 
 
 def test_the_paper_defaults():
@@ -86,7 +137,7 @@ def test_the_paper_defaults():
     assert (baseline.tasks, baseline.similarity, baseline.resolved_temperature) == (512, "sns", 1)
     assert (vanilla.tasks, vanilla.similarity) == (1, "euclidean")
     assert METHODS["baseline"].Settings(similarity="cosine").resolved_temperature == 0.5
-    assert baseline.views == 6
+    assert baseline.V == 6
 
 
 def photos(folder: Path) -> str:
@@ -99,43 +150,61 @@ def photos(folder: Path) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("name", METHODS)
+def check_resumed_equals_unbroken(data: str, folder: Path, monkeypatch, **settings: object):
+    """Cut off in the second epoch, and again at the end of the first."""
+    settings |= {"size": 16, "epochs": 2, "episodes_per_epoch": 3}
+    train(data, folder / "unbroken", **settings)
+    monkeypatch.setattr(loop, "CHECKPOINT_EVERY", -1.0)
+    for stop in (3, 4):
+        step, calls = loop.Trainer.train_step, itertools.count()
+
+        def cut(self, step=step, calls=calls, stop=stop):
+            if next(calls) == stop:
+                raise KeyboardInterrupt
+            return step(self)
+
+        out = folder / f"broken{stop}"
+        with monkeypatch.context() as power_cut:
+            power_cut.setattr(loop.Trainer, "train_step", cut)
+            with pytest.raises(KeyboardInterrupt):
+                train(data, out, **settings)
+        train(data, out, resume=True, **settings)
+        for part in ("model", "head"):
+            files = [run / f"{part}.safetensors" for run in (folder / "unbroken", out)]
+            assert files[0].exists() == files[1].exists()
+            if files[0].exists():
+                first, second = map(load_file, files)
+                assert all(torch.equal(first[key], second[key]) for key in first)
+
+
+@every_method
 def test_a_resumed_run_equals_an_unbroken_one(name, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
+    settings = known(name, images=3, query=2, tasks=4, way=2)
     data = photos(tmp_path / "data")
-    settings = {"method": name, "size": 16, "images": 3, "query": 2, "tasks": 4, "way": 2}
-    settings |= {"epochs": 2, "episodes_per_epoch": 3}
-    train(data, tmp_path / "unbroken", **settings)
-
-    monkeypatch.setattr(loop, "CHECKPOINT_EVERY", -1.0)
-    draw, calls = trainer.draw_views, itertools.count()
-
-    def cut(*args):
-        if next(calls) == 4:
-            raise KeyboardInterrupt
-        return draw(*args)
-
-    with monkeypatch.context() as power_cut:
-        power_cut.setattr(trainer, "draw_views", cut)
-        with pytest.raises(KeyboardInterrupt):
-            train(data, tmp_path / "broken", **settings)
-    train(data, tmp_path / "broken", resume=True, **settings)
-
-    for part in ("model", "head"):
-        files = [tmp_path / run / f"{part}.safetensors" for run in ("unbroken", "broken")]
-        assert files[0].exists() == files[1].exists()
-        if files[0].exists():
-            first, second = map(load_file, files)
-            assert all(torch.equal(first[key], second[key]) for key in first)
+    check_resumed_equals_unbroken(data, tmp_path, monkeypatch, method=name, **settings)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("source", [*CLASS_SOURCES, "toy-halves"])
+def test_a_run_resumes_exactly_with_any_class_source(source, tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    data = photos(tmp_path / "data")
+    settings = {"class_source": source, "images": 3, "query": 2, "tasks": 4, "way": 2}
+    check_resumed_equals_unbroken(data, tmp_path, monkeypatch, **settings)
+
+
+@every_method
 def test_every_setting_is_explained(name):
     method = METHODS[name]
     assert method.described
     assert method.__doc__
     assert method.__doc__.splitlines()[0].endswith(".")
     assert all(info.description for info in method.Settings.model_fields.values())
+
+
+def test_the_toys_are_small():
+    for toy in (toys.Queue, toys.Halves, toys.SecondOrder):
+        assert len(inspect.getsource(toy).splitlines()) < 40
 
 
 def test_the_head_learns_at_its_own_rate():
@@ -148,5 +217,5 @@ def test_the_head_learns_at_its_own_rate():
 
 def test_recipes_scale_the_learning_rate_of_heads():
     for backbone, scale in (("conv4", 1), ("resnet12", 10)):
-        settings = resolve_settings("glyphs", {"backbone": backbone, "method": "tsp-head"}, {})
-        assert settings.episode["head_lr_scale"] == scale
+        settings = resolve({"data": "glyphs", "backbone": backbone, "method": "tsp-head"})
+        assert settings.method.head_lr_scale == scale

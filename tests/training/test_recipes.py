@@ -6,45 +6,59 @@ import pytest
 import torch
 from torch import nn
 
-from pseudoshot.settings.run import resolve_settings
+from pseudoshot.methods import METHODS
+from pseudoshot.settings.resolve import resolve
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.averaging import averaged
 from pseudoshot.training.optimiser import learning_rate
 
 
 def settings(**options):
-    return resolve_settings("glyphs", options, {})
+    return resolve({"data": "glyphs", **options})
 
 
 def test_the_paper_is_followed_unless_told_otherwise():
     paper = settings()
-    assert (paper.recipe, paper.backbone, paper.averaging) == ("paper", "conv4", 0)
-    assert (paper.episode["images"], paper.episode["query"]) == (64, 5)
+    assert (paper.recipe, paper.backbone.name, paper.optimisation.averaging) == (
+        "paper",
+        "conv4",
+        0,
+    )
+    assert (paper.method.images, paper.method.query) == (64, 5)
     fast = settings(recipe="fast")
-    assert (fast.backbone, fast.annealing) == ("conv4-pyramid", "end")
-    assert (fast.episode["images"], fast.episode["query"]) == (128, 2)
+    assert (fast.backbone.name, fast.optimisation.annealing) == ("conv4-pyramid", "end")
+    assert (fast.method.images, fast.method.query) == (128, 2)
 
 
-def test_the_paper_leaves_a_method_its_own_queries():
-    assert resolve_settings("glyphs", {"method": "finetune"}, {}).episode["query"] == 3
+def test_a_method_prefers_and_the_user_decides(monkeypatch):
+    assert settings(method="protonet").class_source.name == "labels"
+    assert settings(method="protonet", class_source="exemplars").class_source.name == "exemplars"
+    preferred = {"epochs": 7, "optimiser": "sgd", "views": "simclr", "query": 4, "strength": 9}
+    monkeypatch.setattr(METHODS["baseline"], "defaults", preferred)
+    chosen = settings(recipe="fast", epochs=9)
+    assert (chosen.optimisation.epochs, chosen.optimisation.optimiser) == (9, "sgd")
+    assert (chosen.views.name, chosen.method.query, chosen.method.images) == ("simclr", 4, 128)
 
 
 def test_what_is_given_stands_whatever_the_recipe():
-    chosen = resolve_settings("glyphs", {"recipe": "fast", "backbone": "resnet12"}, {"query": 7})
-    assert (chosen.backbone, chosen.optimiser) == ("resnet12", "sgd")
-    assert (chosen.episode["images"], chosen.episode["query"]) == (64, 7)
+    chosen = settings(recipe="fast", backbone="resnet12", query=7)
+    assert (chosen.backbone.name, chosen.optimisation.optimiser) == ("resnet12", "sgd")
+    assert (chosen.method.images, chosen.method.query) == (64, 7)
 
 
 def test_fast_takes_smaller_views_where_views_are_crops():
-    assert resolve_settings("cifar-fs", {"recipe": "fast"}, {}).view_scale == 0.5
-    assert resolve_settings("cifar-fs", {}, {}).view_scale == 1
-    assert settings(recipe="fast").view_scale == 1  # letters are not cropped
+    assert settings(data="cifar-fs", recipe="fast").views.view_scale == 0.5
+    assert settings(data="cifar-fs").views.view_scale == 1
+    assert not hasattr(settings(recipe="fast").views, "view_scale")  # letters are not cropped
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"views": "strokes", "view_scale": 0.5}, "of the image's own size"),
+        (
+            {"views": "strokes", "view_scale": 0.5},
+            "views 'strokes' has no setting 'view-scale': it has none",
+        ),
         ({"views": "amdim", "view_scale": 0.5, "backbone": "conv4-flat"}, "images of one size"),
         ({"views": "amdim", "view_scale": 0}, "greater than 0"),
         ({"views": "amdim", "view_scale": 2}, "less than or equal to 1"),
@@ -62,17 +76,17 @@ def test_an_unknown_recipe_names_the_known():
 
 def test_the_learning_rate_falls_by_epoch_or_by_step_and_rises_first():
     by_epoch = settings(epochs=4, lr=1.0, annealing="epoch")
-    rates = [learning_rate(by_epoch, step, 10) for step in range(40)]
+    rates = [learning_rate(by_epoch.optimisation, step, 10) for step in range(40)]
     assert rates[:10] == [1.0] * 10
     assert rates[20] == pytest.approx(0.5)
     assert len(set(rates)) == 4
     by_step = settings(epochs=4, lr=1.0, annealing="step", warm_up=8)
-    rates = [learning_rate(by_step, step, 10) for step in range(40)]
+    rates = [learning_rate(by_step.optimisation, step, 10) for step in range(40)]
     assert rates[0] == pytest.approx(1 / 8)
     assert rates == [*sorted(rates[:8]), *sorted(rates[8:], reverse=True)]
     assert rates[39] < 0.01
     at_the_end = settings(epochs=4, lr=1.0, annealing="end", warm_up=0)
-    rates = [learning_rate(at_the_end, step, 10) for step in range(40)]
+    rates = [learning_rate(at_the_end.optimisation, step, 10) for step in range(40)]
     assert rates[:33] == pytest.approx([1.0] * 33)
     assert rates[36] == pytest.approx(0.5)
     assert rates[39] == pytest.approx(1 / 8)

@@ -61,8 +61,8 @@ def test_a_run_leaves_what_it_promises(photos, tmp_path):
         path.name for path in run.iterdir()
     }
     record = json.loads((run / "run.json").read_text())
-    assert record["settings"]["episode"]["images"] == 8
-    assert record["settings"]["lr"] == 0.002
+    assert record["settings"]["method"]["images"] == 8
+    assert record["settings"]["optimisation"]["lr"] == 0.002
     assert record["versions"]["torch"] == torch.__version__
     log = RunFolder(run).read_log()
     assert {

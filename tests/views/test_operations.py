@@ -8,7 +8,7 @@ import pytest
 import torch
 from PIL import Image, ImageEnhance, ImageOps
 
-from pseudoshot.views.augment import AUTOAUG, IMAGENET, RANDAUG, RANDAUGMENT
+from pseudoshot.views.autoaug import IMAGENET, AutoAug
 from pseudoshot.views.operations import (
     INDEX,
     NOTHING,
@@ -17,6 +17,7 @@ from pseudoshot.views.operations import (
     blur,
     draw_arguments,
 )
+from pseudoshot.views.randaug import RANDAUGMENT, RandAug
 from tests.views import reference
 
 Pillow = Callable[[Image.Image, float], Image.Image]
@@ -146,7 +147,7 @@ def test_arguments_grow_with_magnitude_and_signs_are_drawn() -> None:
 
 def test_autoaugment_draws_the_table() -> None:
     count = 50_000
-    steps = AUTOAUG.draw(count, torch.Generator().manual_seed(0))
+    steps = AutoAug().draw(count, torch.Generator().manual_seed(0))
     assert len(IMAGENET) == 25
     for step, (chosen, _) in enumerate(steps):
         for name, index in INDEX.items():
@@ -157,7 +158,7 @@ def test_autoaugment_draws_the_table() -> None:
 
 
 def test_randaugment_draws_fifteen_operations_half_the_time() -> None:
-    chosen, argument = RANDAUG.draw(20_000, torch.Generator().manual_seed(0))
+    chosen, argument = RandAug().draw(20_000, torch.Generator().manual_seed(0))
     assert len(RANDAUGMENT) == 15
     for name in RANDAUGMENT:
         share = (chosen == INDEX[name]).float().mean().item()

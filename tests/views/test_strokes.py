@@ -7,10 +7,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from pseudoshot.views.strokes import CONTROL, Deformation, StrokePolicy, deform, redraw
+from pseudoshot.views.strokes import CONTROL, Deformation, Strokes, deform, redraw
 from tests.views import reference
 
-STILL = StrokePolicy((1, 1), (1, 1), shear=0, rotation=0, shift=0, warp=0, pen=(0, 0))
+STILL = Strokes((1, 1), (1, 1), shear=0, rotation=0, shift=0, warp=0, pen=(0, 0))
 
 
 def noise(count: int, h: int, w: int) -> torch.Tensor:
@@ -27,7 +27,7 @@ def test_no_strength_is_no_change() -> None:
 def test_deform_equals_the_plain_loop(size: tuple[int, int]) -> None:
     h, w = size
     images = noise(6, h, w)
-    drawn = StrokePolicy().draw(6, size, torch.Generator().manual_seed(1))
+    drawn = Strokes().draw(6, size, torch.Generator().manual_seed(1))
     bend = F.interpolate(drawn.warp.double(), size, mode="bicubic", align_corners=True).numpy()
     views = deform(images, drawn)[:, 0].numpy()
     for view, image in enumerate(images.permute(0, 2, 3, 1).double().numpy()):
@@ -44,7 +44,7 @@ def test_deform_equals_the_plain_loop(size: tuple[int, int]) -> None:
 
 
 def test_white_stays_white() -> None:
-    drawn = StrokePolicy().draw(600, (9, 9), torch.Generator().manual_seed(0))
+    drawn = Strokes().draw(600, (9, 9), torch.Generator().manual_seed(0))
     white = deform(torch.ones(600, 1, 9, 9), drawn)
     assert white.max() == 1
     assert white.min() > 1 - 1e-6
@@ -74,7 +74,7 @@ def test_scale_magnifies_and_aspect_widens(
 
 
 def test_strengths_bound_what_is_drawn() -> None:
-    policy = StrokePolicy()
+    policy = Strokes()
     drawn = policy.draw(3000, (20, 40), torch.Generator().manual_seed(0))
     scale = torch.linalg.det(drawn.matrix[:, :, :2]) ** -0.5
     assert scale.min() == pytest.approx(policy.scale[0], abs=0.01)

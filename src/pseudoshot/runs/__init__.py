@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pseudoshot.tools.console import console
+from pseudoshot.classifiers import CLASSIFIERS, Classifier
 from pseudoshot.data import default_query, default_views
 from pseudoshot.data import load as load_data
+from pseudoshot.embedders.embedder import Embedder, load
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
-from pseudoshot.classifiers import CLASSIFIERS, Classifier
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.methods import METHODS
-from pseudoshot.embedders.embedder import Embedder, load
-from pseudoshot.tools.registry import look_up
 from pseudoshot.report import Novel, write_report
-from pseudoshot.runs.dry_run import dry_run
-from pseudoshot.runs.train import finetune, train
+from pseudoshot.runs.estimate import dry_run
+from pseudoshot.runs.training import finetune, train
+from pseudoshot.tools.console import console
+from pseudoshot.tools.registry import look_up
 from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.views import get_policy
 

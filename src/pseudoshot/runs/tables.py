@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pseudoshot.sorting.folders import Sorted
-from pseudoshot.tools.console import printable
 from pseudoshot.data import SourceInfo, SplitCount
 from pseudoshot.evaluation import Evaluation
 from pseudoshot.methods import METHODS, Method, TaskSettings
 from pseudoshot.settings.describe import default_text, own_fields
 from pseudoshot.settings.resolve import dashed
+from pseudoshot.sorting.folders import Sorted
+from pseudoshot.tools.console import printable
 from pseudoshot.tools.registry import PartSettings
 
 _output = Console(highlight=False)

@@ -33,19 +33,18 @@ def resolve(given: Mapping[str, Any]) -> RunSettings:
         raise unknown("recipe", recipe_name, RECIPES)
     recipe = RECIPES[recipe_name]
     method = METHODS[given.get("method", "baseline")]
-    choices = {
+    usual = {
         "class_source": "exemplars",
         "views": default_views(str(given["data"])),
         "backbone": recipe.backbone,
         "method": "baseline",
-        **method.defaults,
-        **given,
     }
+    choices = {**usual, **method.defaults, **given}
     backbone = BACKBONES[choices["backbone"]]
-    known = set().union(*(model.model_fields for model in _models(choices).values()))
-    preferred = {**recipe.settings(backbone), **method.defaults}
+    known = usual.keys() | set().union(*(m.model_fields for m in _models(choices).values()))
+    preferred = {**usual, **recipe.settings(backbone), **method.defaults}
     fitting = {name: value for name, value in preferred.items() if name in known}
-    return validated({**fitting, **choices})
+    return validated({**fitting, **given})
 
 
 def validated(options: Mapping[str, Any]) -> RunSettings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from pseudoshot.backbones import Backbone, compiled
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders.embedder import Embedder
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
-from pseudoshot.methods import METHODS, Batch, Loss
+from pseudoshot.methods import METHODS, Batch, Loss, Method
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.averaging import averaged
@@ -72,7 +72,7 @@ class Trainer:
             self.base.begin_epoch(self.embedder)
         batch = self._next_batch()
         self.method.before_step()
-        with compiled.set_aside() if self.method.second_order else nullcontext():
+        with gradients_of(self.method):
             loss: Loss = self._method.loss(batch)
         if loss.embeddings is not None and loss.embeddings.requires_grad:
             loss.embeddings.retain_grad()
@@ -178,3 +178,8 @@ class Trainer:
         self.generator.set_state(state.generator)
         torch.set_rng_state(state.dropout_generator)
         torch.cuda.set_rng_state_all(state.dropout_generators_on_gpus)
+
+
+def gradients_of(method: Method) -> AbstractContextManager[None]:
+    """Where a loss is computed: with modules alone if it holds gradients of the backbone."""
+    return compiled.set_aside() if method.second_order else nullcontext()

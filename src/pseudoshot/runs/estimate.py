@@ -1,0 +1,85 @@
+"""What a training would be: its settings, steps, time and memory, with nothing left behind."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pseudoshot.runs.training import gather, images_of
+from pseudoshot.settings.config import to_toml
+from pseudoshot.settings.resolve import resolve
+from pseudoshot.settings.tree import RunSettings
+from pseudoshot.tools.allocator import keep_freed_memory
+from pseudoshot.training.processes import Team, build_fabric
+from pseudoshot.training.trainer import Trainer
+
+WARM_UP, MEASURED = 2, 5  # steps
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """A run as it would be, on this machine and one device."""
+
+    settings: RunSettings
+    images: int
+    steps: int
+    seconds_per_step: float
+    memory: int | None  # bytes at the peak of the steps measured; None where it cannot be told
+
+    @property
+    def seconds(self) -> float:
+        return self.steps * self.seconds_per_step
+
+    def __str__(self) -> str:
+        """A file for `--config`; what was measured stands in comments."""
+        memory = "" if self.memory is None else f", memory {self.memory / 2**30:.1f} GB"
+        return (
+            f"# {self.images:,} images, {self.steps:,} steps of {self.seconds_per_step:.2f} s: "
+            f"about {_duration(self.seconds)} on this machine{memory}\n{to_toml(self.settings)}"
+        )
+
+
+def dry_run(
+    data: str | Path,
+    *,
+    config: str | Path | None = None,
+    data_root: Path | None = None,
+    options: Mapping[str, Any],
+) -> DryRun:
+    """Resolve the settings and make a few steps, which are thrown away.
+
+    >>> print(dry_run("glyphs", options={"epochs": 2}))  # doctest: +SKIP
+    """
+    settings = resolve(gather(data, config, dict(options)))
+    images = images_of(settings, data_root)
+    keep_freed_memory()
+    fabric = build_fabric(1, 1, settings.optimisation.precision)
+    trainer = Trainer(settings, images, Team(fabric))
+    seconds = []
+    for _ in range(WARM_UP + MEASURED):
+        start = time.perf_counter()
+        trainer.train_step()
+        seconds.append(time.perf_counter() - start)
+    step = median(seconds[WARM_UP:])
+    return DryRun(settings, len(images), trainer.steps, step, _peak_memory())
+
+
+def _peak_memory() -> int | None:
+    """Of this process since it began."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,131 @@
+"""Train a run, or go on with one."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Unpack
+
+from pseudoshot.class_sources import CLASS_SOURCES
+from pseudoshot.data import ImageSet, full_name
+from pseudoshot.data import load as load_data
+from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.report import write_report
+from pseudoshot.settings.config import read_config
+from pseudoshot.settings.resolve import resolve
+from pseudoshot.settings.train_options import TrainOptions
+from pseudoshot.settings.tree import RunSettings
+from pseudoshot.training.loop import run_training
+from pseudoshot.training.processes import Team, build_fabric, check_shares, leads
+from pseudoshot.training.run_folder import RunFolder
+
+
+def train(
+    data: str | Path,
+    out: str | Path,
+    /,
+    *,
+    config: str | Path | None = None,
+    resume: bool = False,
+    data_root: Path | None = None,
+    devices: int = 1,
+    nodes: int = 1,
+    **options: Unpack[TrainOptions],
+) -> Embedder:
+    """Train an embedding on unlabelled images and leave it in the run folder `out`.
+
+    Parameters
+    ----------
+    data
+        A folder of images, or the name of a set.
+    out
+        The run folder to make: settings, log, checkpoint, model and report go there.
+    config
+        A TOML file of settings, as `pseudoshot train --dry-run` prints it; options win over it.
+    resume
+        Continue an interrupted run, bit for bit.
+    data_root
+        The folder that holds the named sets.
+    devices, nodes
+        With several, an episode is shared by as many processes.
+    **options
+        Settings of the run and of its parts, by name: method, backbone, epochs, seed, way, …
+        What is not given follows the recipe.
+
+    >>> train("glyphs", "runs/glyphs", epochs=2)  # doctest: +SKIP
+    """
+    given = gather(data, config, dict(options))
+    folder = RunFolder(Path(out))
+    writes = leads(devices, nodes)
+    with folder.held() if writes else nullcontext():
+        if resume:
+            settings = folder.read_settings()
+            if writes:
+                folder.check_resumable(settings, given)
+        else:
+            settings = resolve(given)
+            if writes:
+                folder.check_new()
+        check_shares(settings.method.images, devices * nodes)
+        images = images_of(settings, data_root)
+        fabric = build_fabric(devices, nodes, settings.optimisation.precision)
+        fabric.launch()  # the other processes, after all that may be refused
+        embedder = run_training(settings, images, folder, Team(fabric))
+        if writes:
+            write_report(folder, images)
+        return embedder
+
+
+def gather(data: str | Path, config: str | Path | None, options: dict[str, Any]) -> dict[str, Any]:
+    """All that was given, by the names of options: those of the config file, then the options."""
+    given = {name: value for name, value in options.items() if value is not None}
+    from_file = {} if config is None else read_config(Path(config))
+    return {**from_file, **given, "data": full_name(str(data))}
+
+
+def images_of(settings: RunSettings, data_root: Path | None) -> ImageSet:
+    """The images that a run is trained on; with their labels only where its class source asks."""
+    data = settings.data
+    images = load_data(
+        data.name, split="train", root=data_root, size=data.size, rotations=data.rotations
+    )
+    labelled = CLASS_SOURCES[settings.class_source.name].needs_labels
+    return images if labelled else images.without_labels()
+
+
+def finetune(
+    run: str | Path,
+    data: str | Path,
+    out: str | Path,
+    /,
+    *,
+    resume: bool = False,
+    data_root: Path | None = None,
+    **options: Unpack[TrainOptions],
+) -> Embedder:
+    """Go on training a run with the labels of a part of each class (section 7.1).
+
+    50 epochs of ten episodes up to a tenth of the labels, 100 above; SGD at 1e-4, SES and SNS on
+    64 classes of four images. Options are those of `train`; `labels` is the part of each class
+    whose labels are used.
+
+    >>> finetune("runs/hms", "cifar-fs", "runs/tuned", labels=0.1)  # doctest: +SKIP
+    """
+    card = load(run).card
+    classes = load_data(str(data), split="train", root=data_root, size=card.size).classes
+    labels = options.get("labels") or 1.0
+    recipe: dict[str, Any] = {
+        "class_source": "labels",
+        "optimiser": "sgd",
+        "lr": 1e-4,
+        "epochs": 50 if labels <= 0.1 else 100,
+        "episodes_per_epoch": 10,
+        "images": min(64, len(classes)),
+        "query": 3,
+        "size": card.size,
+        "similarity": card.similarity,
+        "backbone": card.backbone,
+        "start_from": str(Path(run).resolve()) if Path(run).exists() else str(run),
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    return train(data, out, resume=resume, data_root=data_root, **{**recipe, **given})
