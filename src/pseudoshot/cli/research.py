@@ -129,7 +129,7 @@ def evaluate(
         data_root=data_root,
     )
     if as_json:
-        print(json.dumps(asdict(result)))
+        print(json.dumps(result.as_dict()))
     else:
         print_evaluation(result)
 

@@ -126,10 +126,11 @@ def read_scores(folder: Path, record: Record) -> npt.NDArray[np.float32]:
         raise PseudoshotError(
             f"the scores of the tasks in {path} cannot be read: {reason}; evaluate the run again"
         ) from error
-    if scores.dtype != np.float32 or scores.shape != expected:
+    shaped = scores.dtype == np.float32 and scores.shape == expected
+    if not (shaped and ((scores >= 0) & (scores <= 100)).all()):
         raise PseudoshotError(
             f"{path} holds {scores.dtype} of shape {scores.shape}, not the scores of the tasks, "
-            f"float32 of shape {expected}: evaluate the run again"
+            f"percentages as float32 of shape {expected}: evaluate the run again"
         )
     return scores
 

@@ -14,8 +14,9 @@ from pseudoshot.evaluation import Evaluation, evaluate_embeddings
 from pseudoshot.classifiers import Prototype
 from pseudoshot.evaluation.few_shot import pixel_embeddings
 from pseudoshot.embedders.embedder import Embedder, load
-from pseudoshot.report import Novel, write_report
+from pseudoshot.report import Novel
 from pseudoshot.runs import train
+from pseudoshot.runs.evaluate import record
 from pseudoshot.training.run_folder import RunFolder
 
 EPOCHS = 2
@@ -50,7 +51,7 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
         ]
         for what, table in embeddings.items()
     }
-    write_report(folder, None, results, Novel(novel, embeddings["trained"]))
+    record(folder, results, Novel(novel, embeddings["trained"]))
     return results
 
 
