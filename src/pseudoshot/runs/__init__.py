@@ -20,7 +20,6 @@ from pseudoshot.settings.run import RunSettings, resolve_settings
 __all__ = ["evaluate_run", "finetune", "train"]
 
 
-
 def train(
     data: str | Path,
     out: str | Path,

@@ -63,9 +63,7 @@ def evaluate_run(
     return result
 
 
-def record(
-    folder: RunFolder, measured: Mapping[str, Sequence[Evaluation]], novel: Novel
-) -> None:
+def record(folder: RunFolder, measured: Mapping[str, Sequence[Evaluation]], novel: Novel) -> None:
     """Keep evaluations, by the name of what was measured, and show them in the report.
 
     A folder that cannot be written, another person's perhaps, does not cost the result.
