@@ -8,14 +8,14 @@ from typing import Any
 
 from pseudoshot.data import full_name
 from pseudoshot.data import load as load_data
-from pseudoshot.methods import METHODS
 from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.methods import METHODS
 from pseudoshot.report import write_report
 from pseudoshot.runs.evaluate import evaluate_run
+from pseudoshot.settings.run import RunSettings, resolve_settings
 from pseudoshot.training.loop import run_training
 from pseudoshot.training.processes import Team, build_fabric, check_shares, leads
 from pseudoshot.training.run_folder import RunFolder
-from pseudoshot.settings.run import RunSettings, resolve_settings
 
 __all__ = ["evaluate_run", "finetune", "train"]
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import torch
 
 from pseudoshot.backbones import build_backbone
+from pseudoshot.classifiers import Prototype
 from pseudoshot.data import default_query
 from pseudoshot.data import load as load_data
-from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.evaluation import Evaluation, evaluate_embeddings
-from pseudoshot.classifiers import Prototype
-from pseudoshot.evaluation.few_shot import pixel_embeddings
 from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.evaluation import Evaluation, evaluate_embeddings
+from pseudoshot.evaluation.few_shot import pixel_embeddings
 from pseudoshot.report import Novel
 from pseudoshot.runs import train
 from pseudoshot.runs.evaluate import record
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.run_folder import RunFolder
 
 EPOCHS = 2

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pseudoshot.sorting.folders import Sorted
-from pseudoshot.tools.console import printable
 from pseudoshot.data import SourceInfo, SplitCount
 from pseudoshot.evaluation import Accuracy, Evaluation
 from pseudoshot.methods import METHODS, EpisodeSettings, Method
 from pseudoshot.runs.compare import Comparison
+from pseudoshot.sorting.folders import Sorted
+from pseudoshot.tools.console import printable
 from pseudoshot.tools.registry import look_up
 
 _output = Console(highlight=False)
@@ -55,9 +55,13 @@ def print_comparison(title: str, rows: Mapping[str, Sequence[Evaluation]]) -> No
 def print_compared_runs(comparison: Comparison) -> None:
     """One row per run and shot, the runs of a shot together."""
     first = comparison.runs[0].evaluation
-    title = f"{_protocol(first)}; *: the interval of the difference excludes 0"
-    columns = ("examples per class", "run", "classifier", "accuracy", "difference to the first")
-    table = Table(*columns, title=title, title_style="")
+    table = Table(
+        *("shot", "run", "classifier", "accuracy", "difference to the first"),
+        title=_protocol(first),
+        title_style="",
+        caption="± 95 % interval; *: that of the difference excludes 0",
+    )
+    table.columns[1].overflow = "fold"  # a name cut short may be that of another run
     for number, result in enumerate(first.results):
         table.add_section()
         for position, compared in enumerate(comparison.runs):
