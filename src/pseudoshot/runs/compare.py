@@ -51,10 +51,11 @@ def compare(runs: Sequence[str | Path], data: str | Path, **options: Any) -> Com
 
     >>> compare(["runs/a", "runs/b"], "cifar-fs", shots=[1, 5])  # doctest: +SKIP
     """
+    runs = [runs] if isinstance(runs, str | Path) else runs
     if len(runs) < 2:
         raise PseudoshotError(
-            f"a comparison needs two runs or more and then the images, not {len(runs)} of them: "
-            f"pseudoshot compare RUN RUN DATA"
+            f"a comparison needs two runs or more, and then the images to measure them on; given "
+            f"were {len(runs)} runs: name them as in `pseudoshot compare RUN RUN DATA`"
         )
     if options.get("tasks", 2) < 2:
         raise PseudoshotError(f"--tasks must be at least 2 to compare runs, not {options['tasks']}")
