@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pseudoshot.embedders.embedder import Embedder, load
     from pseudoshot.evaluation import Evaluation, evaluate
     from pseudoshot.runs import train
+    from pseudoshot.runs.comparing import compare
     from pseudoshot.sorting import FewShotClassifier, load_classifier
 
 # Loaded when first asked for: `pseudoshot --help` need not wait for torch.
@@ -27,6 +28,7 @@ _HOMES = {
     "Evaluation": ("pseudoshot.evaluation", "Evaluation"),
     "FewShotClassifier": ("pseudoshot.sorting", "FewShotClassifier"),
     "ImageSet": ("pseudoshot.data", "ImageSet"),
+    "compare": ("pseudoshot.runs.comparing", "compare"),
     "evaluate": ("pseudoshot.evaluation", "evaluate"),
     "load": ("pseudoshot.embedders.embedder", "load"),
     "load_classifier": ("pseudoshot.sorting", "load_classifier"),
@@ -49,6 +51,7 @@ __all__ = [
     "ImageSet",
     "PseudoshotError",
     "__version__",
+    "compare",
     "evaluate",
     "load",
     "load_classifier",

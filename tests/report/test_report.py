@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,15 @@ import torch
 
 from pseudoshot.classifiers import CLASSIFIERS, Prototype
 from pseudoshot.data import ImageSet
-from pseudoshot.evaluation.few_shot import Accuracy, Evaluation, predict
+from pseudoshot.evaluation.few_shot import Evaluation, predict
+from pseudoshot.evaluation.records import append_record, read_records
 from pseudoshot.report import Novel, write_report
 from pseudoshot.report.novel import draw_task
 from pseudoshot.report.pictures import Painter
 from pseudoshot.report.scores import accuracy_sections
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.training.run_folder import RunFolder
+from tests.evaluation.test_records import make_evaluation
 from tests.report.reading import Page, read
 
 VIEWS, TASK, ACCURACY, CURVES = (
@@ -61,19 +64,16 @@ def make_novel(images: ImageSet, seed: int = 0) -> Novel:
     return Novel(images, torch.randn(len(images), 4, generator=generator))
 
 
-def make_evaluation(way: int = 5, *accuracies: float, note: str = "") -> Evaluation:
-    results = tuple(
-        Accuracy(shot, accuracy, 0.25) for shot, accuracy in zip((1, 5), accuracies, strict=False)
-    )
-    return Evaluation(
-        "toy:test", note, way, 15, 10_000, 0, "sns", "prototype", "inductive", results
-    )
-
-
-def written(folder: RunFolder, *parts: Any, **named: Any) -> Page:
+def written(
+    folder: RunFolder, *parts: Any, evaluations: Mapping[str, list[Evaluation]] = {}, **named: Any
+) -> Page:
+    for measured, its_evaluations in evaluations.items():
+        for evaluation in its_evaluations:
+            append_record(folder.path, measured, evaluation)
     path = write_report(folder, *parts, **named)
     assert path == folder.path / "report.html"
-    assert sorted(p.name for p in folder.path.iterdir() if "report" in p.name) == ["report.html"]
+    names = sorted(p.name for p in folder.path.iterdir() if "report" in p.name)
+    assert names == ["report", "report.html"]
     return read(path.read_text(encoding="utf-8"))
 
 
@@ -82,8 +82,8 @@ def test_the_whole_page_is_self_contained(tmp_path: Path) -> None:
     page = written(
         make_folder(tmp_path, full=True),
         images,
-        {"raw pixels": [make_evaluation(5, 30.0)], "trained": [make_evaluation(5, 60.0)]},
         make_novel(images),
+        evaluations={"raw pixels": [make_evaluation(30.0)], "trained": [make_evaluation(60.0)]},
     )
     assert page.headings == ["toy", VIEWS, TASK, ACCURACY, CURVES]
     assert page.sources
@@ -111,7 +111,7 @@ def test_an_unfinished_run_says_how_far_it_is(tmp_path: Path) -> None:
     [
         ({}, [CURVES]),
         ({"images": make_images().without_labels()}, [VIEWS, CURVES]),
-        ({"evaluations": {"trained": [make_evaluation(5, 60.0, 70.0)]}}, [ACCURACY, CURVES]),
+        ({"evaluations": {"trained": [make_evaluation(60.0, 70.0)]}}, [ACCURACY, CURVES]),
         ({"novel": make_novel(make_images())}, [TASK, CURVES]),
         ({"evaluations": {"trained": []}}, [CURVES]),
     ],
@@ -131,18 +131,41 @@ def test_a_run_without_a_log_has_no_curves(tmp_path: Path) -> None:
 def test_scoring_adds_to_the_page(tmp_path: Path) -> None:
     folder, images = make_folder(tmp_path, records=0), make_images()
     written(folder, images.without_labels())
-    scored = {"trained": [make_evaluation(5, 60.0)]}
+    scored = {"trained": [make_evaluation(60.0)]}
     page = written(folder, evaluations=scored, novel=make_novel(images))
     assert page.headings == ["toy", VIEWS, TASK, ACCURACY]
     assert "pseudoshot evaluate" not in page.text
 
-    again = {"trained": [make_evaluation(5, 61.5)]}  # the same measure renewed, another added
-    page = written(folder, evaluations=again)
-    assert page.headings.count(ACCURACY) == 1
+    page = written(folder, evaluations={"trained": [make_evaluation(61.5)]})  # the same, renewed
+    assert page.headings == ["toy", VIEWS, TASK, ACCURACY]
     assert "61.50" in page.text
     assert "60.00" not in page.text
-    page = written(folder, evaluations={"trained": [make_evaluation(3, 77.0)]})
-    assert page.headings.count(ACCURACY) == 2
+    page = written(folder, evaluations={"trained": [make_evaluation(77.0, way=3)]})
+    assert page.headings.count(ACCURACY) == 1
+    assert page.text.index("77.00") < page.text.index("61.50")  # fewer classes first
+    other = replace(make_evaluation(44.0), fingerprint="of other images")
+    page = written(folder, evaluations={"trained": [other]})
+    assert page.headings == ["toy", VIEWS, TASK, ACCURACY, ACCURACY]
+    assert len(read_records(tmp_path)) == 4
+
+
+def test_each_image_set_has_its_own_task(tmp_path: Path) -> None:
+    folder, images = make_folder(tmp_path, records=0), make_images()
+    written(folder, novel=make_novel(images))
+    page = written(folder, novel=make_novel(replace(images, name="birds")))
+    assert sorted(page.headings[1:]) == ["One task from birds", TASK]
+    again = written(folder, novel=make_novel(images, seed=1))
+    assert again.headings == page.headings
+
+
+def test_a_page_of_an_earlier_version_is_kept(tmp_path: Path, capsys: Any) -> None:
+    folder = make_folder(tmp_path, records=0)
+    (tmp_path / "report.html").write_text("accuracies that are nowhere else")
+    for _ in range(2):
+        write_report(folder, make_images())
+        assert "accuracies" in (tmp_path / "report-earlier.html").read_text()
+        assert VIEWS in (tmp_path / "report.html").read_text()
+    assert capsys.readouterr().err.count("the report so far is kept as") == 1
 
 
 def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
@@ -199,7 +222,10 @@ def test_text_from_outside_is_escaped(tmp_path: Path) -> None:
     folder.path.mkdir()
     folder.write_settings(resolve({"data": f"photos/{EVIL}"}))
     page = written(
-        folder, images, {EVIL: [make_evaluation(2, 50.0, note=EVIL)]}, make_novel(images)
+        folder,
+        images,
+        make_novel(images),
+        evaluations={EVIL: [make_evaluation(50.0, way=2, note=EVIL, data=f"a/{EVIL}")]},
     )
     assert page.headings[0] == EVIL
     assert "b" in page.tags  # the bars' own
@@ -215,8 +241,8 @@ def test_a_name_that_is_not_unicode_is_written(tmp_path: Path) -> None:
 
 def test_rows_of_accuracy(tmp_path: Path) -> None:
     compared = {
-        "raw pixels": [make_evaluation(5, 30.0), make_evaluation(20, 20.0)],
-        "trained": [make_evaluation(5, 60.0), make_evaluation(20, 40.0)],
+        "raw pixels": [make_evaluation(30.0), make_evaluation(20.0, way=20)],
+        "trained": [make_evaluation(60.0), make_evaluation(40.0, way=20)],
     }
     text = written(make_folder(tmp_path, records=0), evaluations=compared).text
     order = ["5-way, 1-shot", "raw pixels", "trained", "20-way, 1-shot", "raw pixels", "trained"]
@@ -224,7 +250,7 @@ def test_rows_of_accuracy(tmp_path: Path) -> None:
     for words in order:
         position = text.index(words, position) + 1
     assert "60.00 ± 0.25 %" in text
-    assert "10,000 tasks" in text
+    assert "mean over 4 tasks" in text
     assert "15 images of each class" in text
 
 
@@ -271,9 +297,11 @@ def test_characters_are_shown_as_ink_photographs_as_they_are() -> None:
     assert not Painter.of(images, "amdim").inverted
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
-def test_every_classifier_is_explained_and_marked(name):
-    kind = CLASSIFIERS[name]
-    evaluation = replace(make_evaluation(5, 60.0), classifier=name, setting=kind.setting)
-    (section,) = accuracy_sections({"trained": [evaluation]})
-    assert f"classifier: {name} ({kind.setting})" in section.html
+@pytest.mark.parametrize("name", [*CLASSIFIERS, f"another{EVIL}"])
+def test_every_classifier_is_explained_and_marked(name: str, tmp_path: Path) -> None:
+    evaluation = replace(make_evaluation(60.0), classifier=name, setting="inductive")
+    (section,) = accuracy_sections([append_record(tmp_path, "trained", evaluation)])
+    text = read(section).text
+    assert f"classifier: {name} (inductive)" in text
+    rule = getattr(CLASSIFIERS.get(name), "rule", "Every other image goes to the class")
+    assert rule in text

@@ -10,7 +10,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pseudoshot.cli.app import app
-from pseudoshot.cli.options import DataRoot, Rotations
+from pseudoshot.cli.options import DataRoot
+from pseudoshot.cli.protocol import AsJson, Protocol
 
 
 @app.command
@@ -19,16 +20,8 @@ def evaluate(
     data: str,
     /,
     *,
-    way: int = 5,
-    shot: tuple[int, ...] = (),
-    query: int | None = None,
-    tasks: int = 10_000,
-    seed: int = 0,
-    classifier: str | None = None,
-    pseudo: Annotated[bool, Parameter(negative=())] = False,
-    rotations: Rotations = None,
-    data_root: DataRoot = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    protocol: Annotated[Protocol, Parameter(name="*")] = Protocol(),  # noqa: B008 (frozen)
+    as_json: AsJson = False,
 ) -> None:
     """Measure a trained run: mean accuracy and 95 % interval over many tasks of new classes.
 
@@ -37,47 +30,43 @@ def evaluate(
     run
         The --out folder of a finished training.
     data
-        A folder with one subfolder a class, or the name of a set; its test split by default.
-    way
-        Classes of a task.
-    shot
-        Labelled examples of each class; give it again for more. 1, 5, 20 and 50 by default, as far
-        as the set allows.
-    query
-        Images of each class to recognise in a task; 15 by default, 7 for glyphs.
-    tasks
-        How many tasks to draw.
-    seed
-        Of the tasks' draw.
-    classifier
-        How queries are told apart: prototype (nearest class mean); feat (the run's head adapts the
-        support); with-head (the head adapts support and queries together, transductive); ridge or
-        svm (fitted to the support, as MetaOptNet). By default what the run's method is made for.
-    pseudo
-        Measure on pseudo tasks: a class is an image, its members are views; labels are not used.
-    as_json
-        Print one JSON object, accuracies in percent.
+        A folder with one subfolder per class, or the name of a set; its test split by default.
     """
     from pseudoshot.runs import evaluate_run
     from pseudoshot.runs.tables import print_evaluation
 
-    result = evaluate_run(
-        run,
-        data,
-        way=way,
-        shots=shot,
-        query=query,
-        tasks=tasks,
-        seed=seed,
-        classifier=classifier,
-        pseudo=pseudo,
-        rotations=bool(rotations),
-        data_root=data_root,
-    )
+    result = evaluate_run(run, data, **asdict(protocol))
     if as_json:
-        print(json.dumps(asdict(result)))
+        print(json.dumps(result.as_dict()))
     else:
         print_evaluation(result)
+
+
+@app.command(usage="Usage: pseudoshot compare RUN RUN... DATA [OPTIONS]")
+def compare(
+    *runs_and_data: str,
+    protocol: Annotated[Protocol, Parameter(name="*")] = Protocol(),  # noqa: B008 (frozen)
+    as_json: AsJson = False,
+) -> None:
+    """Measure runs on the same tasks, and how much each differs from the first.
+
+    What is hard in a task is hard for every run, so a difference within each task is far more
+    certain than the two accuracies suggest.
+
+    Parameters
+    ----------
+    runs_and_data
+        The --out folders of two or more finished trainings, or models in the box; last a folder
+        with one subfolder per class, or the name of a set: its test split by default.
+    """
+    from pseudoshot.runs.comparing import compare as compare_runs
+    from pseudoshot.runs.tables import print_compared_runs
+
+    result = compare_runs(runs_and_data[:-1], "".join(runs_and_data[-1:]), **asdict(protocol))
+    if as_json:
+        print(json.dumps(result.as_dict()))
+    else:
+        print_compared_runs(result)
 
 
 @app.command

@@ -73,6 +73,14 @@ class ImageSet:
             digest.update(np.ascontiguousarray(image).data)
         return digest.hexdigest()
 
+    def labelling(self) -> str:
+        """Of which row has which label: tasks drawn from two sets of one labelling are the same,
+        whatever size their images have."""
+        digest = hashlib.sha256(repr((self.classes, self.files)).encode(errors="replace"))
+        if self.labels is not None:
+            digest.update(np.ascontiguousarray(self.labels, dtype="<i8").data)
+        return digest.hexdigest()
+
     def class_counts(self) -> npt.NDArray[np.int64]:
         """How many images each class has, in the order of `classes`."""
         if self.labels is None:

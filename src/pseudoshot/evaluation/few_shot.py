@@ -7,7 +7,8 @@ drawn from the table: exactly what embedding every task anew would give.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,18 @@ class Evaluation:
     classifier: str
     setting: Setting  # inductive, or transductive: queries are seen together
     results: tuple[Accuracy, ...]
+    fingerprint: str = field(default="", repr=False)  # of the image set
+    labelling: str = field(default="", repr=False)  # which row has which label: see `ImageSet`
+    scores: npt.NDArray[np.float32] = field(  # percent right in every task, (shots, tasks)
+        default_factory=lambda: np.empty((0, 0), np.float32), repr=False, compare=False
+    )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The protocol and its results as a person reads them."""
+        told = asdict(self)
+        for name in ("fingerprint", "labelling", "scores"):
+            del told[name]
+        return told
 
 
 @dataclass(frozen=True)
@@ -117,12 +130,10 @@ def evaluate_embeddings(
     """Accuracy at every shot; the tasks of a shot depend on the seed and the task's shape alone."""
     check_tasks(images, way, shots, query, tasks, seed)
     sampler = TaskSampler(images)
-    results = []
-    for shot in shots:
+    scores = torch.empty(len(shots), tasks, dtype=torch.float64)
+    for shot, its_scores in zip(shots, scores, strict=True):
         drawn = sampler.draw(way, shot, query, tasks, torch.Generator().manual_seed(seed))
-        scores = 100 * score_tasks(embeddings, drawn, classifier)
-        half_width = 1.96 * float(scores.std(correction=0)) / tasks**0.5
-        results.append(Accuracy(shot, float(scores.mean()), half_width))
+        its_scores[:] = 100 * score_tasks(embeddings, drawn, classifier)
     return Evaluation(
         data=images.name,
         note=images.note,
@@ -133,8 +144,23 @@ def evaluate_embeddings(
         similarity=classifier.similarity,
         classifier=classifier.name,
         setting=classifier.setting,
-        results=tuple(results),
+        results=tuple(
+            Accuracy(shot, *mean_and_interval(its_scores))
+            for shot, its_scores in zip(shots, scores, strict=True)
+        ),
+        fingerprint=images.fingerprint(),
+        labelling=images.labelling(),
+        scores=scores.float().numpy(),
     )
+
+
+def mean_and_interval(values: Tensor) -> tuple[float, float]:
+    """The mean over tasks and the half-width of its 95 % confidence interval.
+
+    >>> mean_and_interval(torch.tensor([40.0, 60.0, 40.0, 60.0]))
+    (50.0, 9.8)
+    """
+    return float(values.mean()), 1.96 * float(values.std(correction=0)) / len(values) ** 0.5
 
 
 def evaluate(

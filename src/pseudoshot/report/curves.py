@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pseudoshot.report.markup import Section, figure, image, section
+from pseudoshot.report.markup import figure, image, section
 from pseudoshot.report.pictures import data_uri
 
 _POINTS = 300  # more are averaged: a screen shows no more
@@ -60,17 +60,17 @@ CURVES = (
 )
 
 
-def curves_section(records: Sequence[dict[str, Any]]) -> Section | None:
-    """A plot of every curve that has data."""
+def curves_section(records: Sequence[dict[str, Any]]) -> str:
+    """A plot of every curve that has data; nothing where none has."""
     plots = [plot for curve in CURVES if (plot := _plot(curve, records))]
     if not plots:
-        return None
+        return ""
     lead = (
         "From left to right the training goes on: one <em>epoch</em> is one pass over all images, "
         "made of many steps, each on a batch of images (an <em>episode</em>)."
     )
     body = "\n".join(plots)
-    return section("curves", "How the training went", lead, f'<div class="plots">{body}</div>')
+    return section("How the training went", lead, f'<div class="plots">{body}</div>')
 
 
 def _plot(curve: Curve, records: Sequence[dict[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor
 from pseudoshot.classifiers import Prototype
 from pseudoshot.data import ImageSet
 from pseudoshot.evaluation.few_shot import NovelTasks, TaskSampler, predict
-from pseudoshot.report.markup import Section, figure, image, section, short_name, text
+from pseudoshot.report.markup import figure, image, section, short_name, text
 from pseudoshot.report.pictures import Painter
 from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.views import ViewSettings
@@ -41,10 +41,11 @@ def draw_task(images: ImageSet) -> NovelTasks | None:
     return TaskSampler(images).draw(way, 1, query, tasks=1, generator=generator)
 
 
-def task_section(novel: Novel, similarity: Similarity, views: ViewSettings) -> Section | None:
+def task_section(novel: Novel, similarity: Similarity, views: ViewSettings) -> str:
+    """Nothing where the set is too small for a task."""
     images, task = novel.images, draw_task(novel.images)
     if task is None:
-        return None
+        return ""
     predicted = predict(novel.embeddings, task, Prototype(similarity))[0]  # (N, Q)
     drawing = _Drawing(images, Painter.of(images, views), task.support[0, :, 0].tolist())
     way, query = predicted.shape
@@ -61,7 +62,7 @@ def task_section(novel: Novel, similarity: Similarity, views: ViewSettings) -> S
         f"drawn at random with seed {SEED}, not picked.{drawing.painter.remark}"
     )
     title = f"One task from {text(short_name(images.name))}"
-    return section("task", title, lead, drawing.painter.frame(body, "task"), about=images.name)
+    return section(title, lead, drawing.painter.frame(body, "task"))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,15 @@
-"""The page: what was trained, then a section for each part that is there."""
+"""The page: what was trained, then a section for each part that is there.
+
+Figures are drawn from what the run folder keeps: its log and the records of its evaluations.
+Pictures need images that may not be at hand later, so each of their sections is kept as a file in
+the folder `report`, from which any later page takes it.
+"""
 
 from __future__ import annotations
 
 import json
 import shlex
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -12,78 +18,82 @@ from typing import Any
 
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders.embedder import load
-from pseudoshot.evaluation.few_shot import Evaluation
+from pseudoshot.evaluation.records import read_records
 from pseudoshot.report.curves import curves_section
-from pseudoshot.report.markup import Section, sections_of, short_name, text
+from pseudoshot.report.markup import short_name, text
 from pseudoshot.report.novel import Novel, task_section
 from pseudoshot.report.samples import samples_section
 from pseudoshot.report.scores import accuracy_sections
 from pseudoshot.settings.tree import RunSettings
+from pseudoshot.tools.console import console
 from pseudoshot.tools.files import write_text
 from pseudoshot.training.run_folder import RunFolder
 
-_ORDER = ("views", "task", "accuracy", "curves")
-
 
 def write_report(
-    folder: RunFolder,
-    images: ImageSet | None = None,
-    evaluations: Mapping[str, Sequence[Evaluation]] = {},
-    novel: Novel | None = None,
+    folder: RunFolder, images: ImageSet | None = None, novel: Novel | None = None
 ) -> Path:
     """Write `report.html` into a run folder: one page without scripts or outside resources.
 
-    `images` are those trained on, `evaluations` what was measured, by the name of what was measured
-    (several names are compared), `novel` the images that one task is drawn from. What is not given
-    stays as an earlier report of the run has it, so that scoring a run adds to its page.
+    `images` are those trained on, `novel` the images that one task is drawn from. Pictures of what
+    is not given stay as they were.
 
     >>> write_report(RunFolder(Path("runs/demo")))  # doctest: +SKIP
     PosixPath('runs/demo/report.html')
     """
-    path = folder.path / "report.html"
-    settings, records = folder.read_settings(), folder.read_log()
-    earlier = (
-        sections_of(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else []
-    )
-    fresh = [
-        samples_section(images, settings.views) if images is not None else None,
-        task_section(novel, load(folder.path).card.similarity, settings.views)
-        if novel is not None
-        else None,
-        *accuracy_sections(evaluations),
-        curves_section(records),
+    path, fragments = folder.path / "report.html", folder.path / "report"
+    settings, log = folder.read_settings(), folder.read_log()
+    if not fragments.is_dir():
+        _keep_earlier(path)
+        fragments.mkdir()
+    if images is not None:
+        section = samples_section(images, settings.views)
+        _keep(fragments / "views.html", section)
+    if novel is not None:
+        name = novel.images.name.encode(errors="surrogatepass")
+        section = task_section(novel, load(folder.path).card.similarity, settings.views)
+        _keep(fragments / f"task-{zlib.crc32(name):08x}.html", section)
+    pictures = [*fragments.glob("views.html"), *sorted(fragments.glob("task-*.html"))]
+    sections = [
+        *(part.read_text(encoding="utf-8", errors="replace") for part in pictures),
+        *(accuracy_sections(read_records(folder.path)) or [_how_to_score(folder)]),
+        curves_section(log),
     ]
-    if not any(part and part.kind == "accuracy" for part in [*earlier, *fresh]):
-        fresh.append(_how_to_score(folder))
-    write_text(path, _page(folder, settings, records, _merged(earlier, fresh)))
+    write_text(path, _page(folder, settings, log, sections))
     return path
 
 
-def _merged(earlier: Sequence[Section], fresh: Sequence[Section | None]) -> list[Section]:
-    """All sections in the page's order, the fresh ones in place of those they renew."""
-    by_id = {part.id: part for part in earlier if part.kind in _ORDER}
-    by_id.update({part.id: part for part in fresh if part is not None})
-    return sorted(by_id.values(), key=lambda part: _ORDER.index(part.kind))
+def _keep(fragment: Path, section: str) -> None:
+    if section:
+        write_text(fragment, section)
+
+
+def _keep_earlier(path: Path) -> None:
+    """A page without fragments is of a version that kept accuracies nowhere else."""
+    earlier = path.with_name("report-earlier.html")
+    if path.is_file() and not earlier.exists():
+        path.replace(earlier)
+        console.print(f"the report so far is kept as {earlier}", markup=False, soft_wrap=True)
 
 
 def _page(
     folder: RunFolder,
     settings: RunSettings,
-    records: Sequence[dict[str, Any]],
-    sections: Sequence[Section],
+    log: Sequence[dict[str, Any]],
+    sections: Sequence[str],
 ) -> str:
     files = resources.files("pseudoshot.report")
     return Template((files / "page.html").read_text(encoding="utf-8")).substitute(
         style=(files / "page.css").read_text(encoding="utf-8"),
         title=text(short_name(settings.data.name)),
-        facts=_facts(settings, records),
+        facts=_facts(settings, log),
         settings=_settings_tables(folder, settings),
-        sections="\n".join(part.html for part in sections),
+        sections="\n".join(sections),
     )
 
 
-def _facts(settings: RunSettings, records: Sequence[dict[str, Any]]) -> str:
-    last = records[-1] if records else {}
+def _facts(settings: RunSettings, log: Sequence[dict[str, Any]]) -> str:
+    last = log[-1] if log else {}
     done = min(float(last.get("epoch", 0)), settings.optimisation.epochs)
     epochs = str(settings.optimisation.epochs)
     if done < settings.optimisation.epochs:
@@ -135,11 +145,10 @@ def _shown(value: Any) -> str:
     return "default" if value is None else str(value)
 
 
-def _how_to_score(folder: RunFolder) -> Section:
-    """Stands where the accuracies would; not a section of the page, so never kept beside them."""
-    return Section(
-        "accuracy",
+def _how_to_score(folder: RunFolder) -> str:
+    """Stands where the accuracies would."""
+    return (
         '<p class="hint">How well does it recognise new classes? With a folder DATA that has one '
         "subfolder of images for each class, this adds the answer to this page: "
-        f"<code>pseudoshot evaluate {text(shlex.quote(str(folder.path)))} DATA</code></p>",
+        f"<code>pseudoshot evaluate {text(shlex.quote(str(folder.path)))} DATA</code></p>"
     )

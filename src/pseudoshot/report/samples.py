@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from pseudoshot.data import ImageSet
-from pseudoshot.report.markup import Section, image, section
+from pseudoshot.report.markup import image, section
 from pseudoshot.report.pictures import Painter
 from pseudoshot.tools.distinct import sample_distinct
 from pseudoshot.views import ViewSettings, get_policy
@@ -14,10 +14,10 @@ from pseudoshot.views.draw import draw_views
 _IMAGES, _VIEWS, _SEED = 6, 6, 0
 
 
-def samples_section(images: ImageSet, views: ViewSettings) -> Section | None:
+def samples_section(images: ImageSet, views: ViewSettings) -> str:
     """Rows of an image and its views, drawn with a fixed seed."""
     if len(images) == 0:
-        return None
+        return ""
     generator = torch.Generator().manual_seed(_SEED)
     count = min(_IMAGES, len(images))
     rows = sample_distinct(torch.tensor(len(images)), count, generator)
@@ -37,4 +37,4 @@ def samples_section(images: ImageSet, views: ViewSettings) -> Section | None:
         f"network learned which views come from the same image.{painter.remark}"
     )
     body = "\n".join(strips)
-    return section("views", "What it learned from", lead, painter.frame(body, "strips"))
+    return section("What it learned from", lead, painter.frame(body, "strips"))

@@ -3,86 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from pseudoshot.evaluation.few_shot import Accuracy, Evaluation
-from pseudoshot.report.markup import Section, section, short_name, text
+from pseudoshot.classifiers import CLASSIFIERS
+from pseudoshot.evaluation.few_shot import Accuracy
+from pseudoshot.evaluation.records import Record
+from pseudoshot.report.markup import section, short_name, text
 
-# What happens to an image that is to be recognised.
-_RULES = {
-    "prototype": "every other image goes to the class whose examples, averaged, it is most "
-    "similar to.",
-    "feat": "a trained head adapts the examples to the task, and every other image goes to the "
-    "class whose examples, averaged, it is most similar to.",
-    "with-head": "a trained head adapts examples and all images to recognise together "
-    "(<em>transductive</em>), and each goes to the class it is then most similar to.",
-    "ridge": "a ridge regression fitted to the examples classifies every other image.",
-    "svm": "a support vector machine fitted to the examples classifies every other image.",
-}
+_ANY_RULE = "Every other image goes to the class whose examples it fits best."
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     """One accuracy, of what, and at which kind of task."""
 
-    name: str
     way: int
+    shot: int
+    name: str
     result: Accuracy
 
 
-def accuracy_sections(evaluations: Mapping[str, Sequence[Evaluation]]) -> list[Section]:
-    """One section for all that differ in name, way and shot alone."""
-    protocols: dict[Evaluation, list[_Row]] = {}
-    for name, its_evaluations in evaluations.items():
-        for evaluation in its_evaluations:
-            protocol = replace(evaluation, way=0, results=())
-            rows = protocols.setdefault(protocol, [])
-            rows.extend(_Row(name, evaluation.way, result) for result in evaluation.results)
-    return [_accuracy_section(protocol, rows) for protocol, rows in protocols.items() if rows]
+def accuracy_sections(records: Sequence[Record]) -> list[str]:
+    """One section for all that differ in what was measured, way and shot alone: the latest of each.
+
+    Records are in the order of time.
+    """
+    protocols: dict[tuple[object, ...], list[Record]] = {}
+    for record in records:
+        if record.results:
+            protocols.setdefault(_protocol_of(record), []).append(record)
+    return [_accuracy_section(alike) for alike in protocols.values()]
 
 
-def _accuracy_section(protocol: Evaluation, rows: list[_Row]) -> Section:
+def _protocol_of(record: Record) -> tuple[object, ...]:
+    images = (record.data, record.fingerprint, record.note)
+    tasks = (record.query, record.tasks, record.seed)
+    return (*images, *tasks, record.similarity, record.classifier, record.setting)
+
+
+def _accuracy_section(records: Sequence[Record]) -> str:
+    latest = {
+        (record.way, result.shot, record.measured): result
+        for record in records
+        for result in record.results
+    }
+    rows = [_Row(*of, result) for of, result in latest.items()]
+    last = records[-1]
     lead = (
         "How often it is right over many random tasks. A task has some classes (its <em>way</em>) "
-        f"and a few labelled examples of each (its <em>shots</em>); {_RULES[protocol.classifier]} "
+        f"and a few labelled examples of each (its <em>shots</em>). {_rule(last.classifier)} "
         "The line across a bar marks what guessing would give."
     )
-    body = f"<table>{''.join(_groups(rows))}</table>{_protocol(protocol)}"
-    title = f"Accuracy on {text(short_name(protocol.data))}"
-    about = repr((protocol, [(row.name, row.way, row.result.shot) for row in rows]))
-    return section("accuracy", title, lead, body, about)
+    body = f"<table>{''.join(_groups(rows))}</table>{_protocol(last)}"
+    return section(f"Accuracy on {text(short_name(last.data))}", lead, body)
 
 
-def _protocol(protocol: Evaluation) -> str:
-    note = f" Note: {text(protocol.note)}." if protocol.note else ""
+def _rule(classifier: str) -> str:
+    """What happens to an image that is to be recognised, by a classifier of any name."""
+    return text(getattr(CLASSIFIERS.get(classifier), "rule", "") or _ANY_RULE)
+
+
+def _protocol(record: Record) -> str:
+    note = f" Note: {text(record.note)}." if record.note else ""
     return (
-        f'<p class="small">Each figure is the mean over {protocol.tasks:,} tasks '
-        f"(seed {protocol.seed}) with {_count(protocol.query, 'image')} of each class to recognise;"
+        f'<p class="small">Each figure is the mean over {record.tasks:,} tasks '
+        f"(seed {record.seed}) with {_count(record.query, 'image')} of each class to recognise;"
         f" ± is the half-width of its 95 % confidence interval. "
-        f"Images: {text(protocol.data)}; similarity: {text(protocol.similarity)}; "
-        f"classifier: {text(protocol.classifier)} ({protocol.setting}).{note}</p>"
+        f"Images: {text(record.data)}; similarity: {text(record.similarity)}; "
+        f"classifier: {text(record.classifier)} ({text(record.setting)}).{note} "
+        f"Last measured on {record.time:%Y-%m-%d}.</p>"
     )
 
 
-def _groups(rows: list[_Row]) -> Iterator[str]:
+def _groups(rows: Sequence[_Row]) -> Iterator[str]:
     """Bars to compare stand together: the names at one kind of task, or the shots of one name."""
-    names = list(dict.fromkeys(row.name for row in rows))
-    if len(names) == 1:
-        for way in dict.fromkeys(row.way for row in rows):
-            title = f"{way} classes <small>({way}-way), by labelled examples of each</small>"
-            yield _group(
-                title,
-                {_count(row.result.shot, "example"): row for row in rows if row.way == way},
-                compared=False,
-            )
-        return
-    for way, shot in dict.fromkeys((row.way, row.result.shot) for row in rows):
-        title = f"{way} classes, {_count(shot, 'example')} of each"
-        yield _group(
-            f"{title} <small>({way}-way, {shot}-shot)</small>",
-            {row.name: row for row in rows if (row.way, row.result.shot) == (way, shot)},
-            compared=True,
-        )
+    compared = len({row.name for row in rows}) > 1
+    groups: dict[str, dict[str, _Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.way, row.shot)):  # names stay as measured
+        examples = _count(row.shot, "example")
+        title = f"{row.way} classes <small>({row.way}-way), by labelled examples of each</small>"
+        if compared:
+            title = f"{row.way} classes, {examples} of each "
+            title += f"<small>({row.way}-way, {row.shot}-shot)</small>"
+        groups.setdefault(title, {})[row.name if compared else examples] = row
+    for title, group in groups.items():
+        yield _group(title, group, compared)
 
 
 def _group(title: str, rows: Mapping[str, _Row], compared: bool) -> str:

@@ -1,81 +1,8 @@
-"""What a person does with a run: train one, measure one. The commands call these."""
+"""What a person does with a run: train, measure, compare. The commands call these."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from pathlib import Path
-
-from pseudoshot.classifiers import CLASSIFIERS, Classifier
-from pseudoshot.data import default_query, default_views
-from pseudoshot.data import load as load_data
-from pseudoshot.embedders.embedder import Embedder, load
-from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
-from pseudoshot.evaluation.pseudo_tasks import view_set
-from pseudoshot.methods import METHODS
-from pseudoshot.report import Novel, write_report
-from pseudoshot.runs.estimate import dry_run
+from pseudoshot.runs.comparing import compare
+from pseudoshot.runs.estimating import dry_run
+from pseudoshot.runs.evaluating import evaluate_run
 from pseudoshot.runs.training import finetune, train
-from pseudoshot.tools.console import console
-from pseudoshot.tools.registry import look_up
-from pseudoshot.training.run_folder import RunFolder
-from pseudoshot.views import get_policy
 
-__all__ = ["dry_run", "evaluate_run", "finetune", "train"]
-
-PSEUDO_SHOTS, PSEUDO_IMAGES = (1, 5), 1_000
-
-
-def evaluate_run(
-    run: str | Path,
-    data: str | Path,
-    *,
-    way: int = 5,
-    shots: Sequence[int] | None = None,
-    query: int | None = None,
-    tasks: int = 10_000,
-    seed: int = 0,
-    rotations: bool = False,
-    classifier: str | None = None,
-    pseudo: bool = False,
-    data_root: Path | None = None,
-) -> Evaluation:
-    """Measure a run on labelled images, and add the result and one task in pictures to its report.
-
-    `classifier` is a name of CLASSIFIERS, by default the one the run's method is made for. With
-    `pseudo`, tasks are made of views: each image is a class, and labels are not looked at.
-
-    >>> evaluate_run("runs/demo", "glyphs", way=20, query=7)  # doctest: +SKIP
-    """
-    folder, embedder = RunFolder(Path(run)), load(run)
-    chosen = _classifier(folder, embedder, classifier)
-    images = load_data(
-        str(data), split="test", root=data_root, size=embedder.card.size, rotations=rotations
-    )
-    query = default_query(str(data)) if query is None else query
-    if pseudo:
-        shots = tuple(shots or PSEUDO_SHOTS)
-        policy = get_policy(default_views(str(data)))
-        images = view_set(images, policy, max(shots) + query, PSEUDO_IMAGES, seed)
-    shots = check_tasks(images, way, shots, query, tasks, seed)
-    embeddings = embedder.embed(images)
-    result = evaluate_embeddings(
-        embeddings, images, chosen, way=way, shots=shots, query=query, tasks=tasks, seed=seed
-    )
-    if folder.started:
-        try:
-            write_report(folder, None, {"trained": [result]}, Novel(images, embeddings))
-        except OSError as error:
-            console.print(f"the report was not updated: {error}", markup=False)
-    return result
-
-
-def _classifier(folder: RunFolder, embedder: Embedder, name: str | None) -> Classifier:
-    """The named classifier, or the one the run's method is made for, with the run's head."""
-    regularisation = 1.0
-    if folder.started:
-        settings = folder.read_settings()
-        name = name or METHODS[settings.method.name].test_classifier(settings.method)
-        regularisation = getattr(settings.method, "regularisation", regularisation)
-    kind = look_up("classifier", name or "prototype", CLASSIFIERS)
-    head = folder.load_head(embedder.dim) if kind.needs_head else None
-    return kind(embedder.card.similarity, head, regularisation)
+__all__ = ["compare", "dry_run", "evaluate_run", "finetune", "train"]

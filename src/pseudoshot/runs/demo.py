@@ -13,7 +13,8 @@ from pseudoshot.data import load as load_data
 from pseudoshot.embedders.embedder import Embedder, load
 from pseudoshot.evaluation import Evaluation, evaluate_embeddings
 from pseudoshot.evaluation.few_shot import pixel_embeddings
-from pseudoshot.report import Novel, write_report
+from pseudoshot.report import Novel
+from pseudoshot.runs.evaluating import record
 from pseudoshot.runs.training import train
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.run_folder import RunFolder
@@ -50,7 +51,7 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
         ]
         for what, table in embeddings.items()
     }
-    write_report(folder, None, results, Novel(novel, embeddings["trained"]))
+    record(folder, results, Novel(novel, embeddings["trained"]))
     return results
 
 

@@ -10,8 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from pseudoshot.data import SourceInfo, SplitCount
-from pseudoshot.evaluation import Evaluation
+from pseudoshot.evaluation import Accuracy, Evaluation
 from pseudoshot.methods import METHODS, Method, TaskSettings
+from pseudoshot.runs.comparing import Comparison
 from pseudoshot.settings.describe import default_text, own_fields
 from pseudoshot.settings.resolve import dashed
 from pseudoshot.sorting.folders import Sorted
@@ -24,13 +25,22 @@ _LISTED = 20  # files that could not be read
 
 def print_evaluation(evaluation: Evaluation) -> None:
     """One row a shot."""
-    protocol = f"{evaluation.data}, {evaluation.way}-way, {evaluation.query} queries a class, "
-    protocol += f"{evaluation.tasks:,} tasks, {evaluation.classifier} ({evaluation.setting})"
-    protocol += f", {evaluation.note}" if evaluation.note else ""
-    table = Table("examples a class", "accuracy (95 % interval)", title=protocol, title_style="")
+    title = f"{_protocol(evaluation)}, {evaluation.classifier} ({evaluation.setting})"
+    table = Table("examples per class", "accuracy (95 % interval)", title=title, title_style="")
     for result in evaluation.results:
-        table.add_row(str(result.shot), f"{result.accuracy:.2f} ± {result.interval:.2f}")
+        table.add_row(str(result.shot), _with_interval(result))
     _output.print(table)
+
+
+def _protocol(evaluation: Evaluation) -> str:
+    """What the tasks were."""
+    told = f"{evaluation.data}, {evaluation.way}-way, {evaluation.query} queries per class, "
+    note = f", {evaluation.note}" if evaluation.note else ""
+    return escape(printable(f"{told}{evaluation.tasks:,} tasks{note}"))
+
+
+def _with_interval(result: Accuracy) -> str:
+    return f"{result.accuracy:.2f} ± {result.interval:.2f}"
 
 
 def print_comparison(title: str, rows: Mapping[str, Sequence[Evaluation]]) -> None:
@@ -39,7 +49,31 @@ def print_comparison(title: str, rows: Mapping[str, Sequence[Evaluation]]) -> No
     table = Table("", *columns, title=title, title_style="")
     for name, evaluations in rows.items():
         firsts = [evaluation.results[0] for evaluation in evaluations]
-        table.add_row(name, *(f"{r.accuracy:.2f} ± {r.interval:.2f}" for r in firsts))
+        table.add_row(name, *map(_with_interval, firsts))
+    _output.print(table)
+
+
+def print_compared_runs(comparison: Comparison) -> None:
+    """One row per run and shot, the runs of a shot together."""
+    first = comparison.runs[0].evaluation
+    table = Table(
+        *("shot", "run", "classifier", "accuracy", "difference to the first"),
+        title=_protocol(first),
+        title_style="",
+        caption="± 95 % interval; *: that of the difference excludes 0",
+    )
+    table.columns[1].overflow = "fold"  # a name cut short may be that of another run
+    for number, result in enumerate(first.results):
+        table.add_section()
+        for position, compared in enumerate(comparison.runs):
+            evaluation = compared.evaluation
+            row = [escape(printable(compared.run)), evaluation.classifier]
+            row.append(_with_interval(evaluation.results[number]))
+            if position:
+                found = compared.differences[number]
+                mark = " *" if found.excludes_zero else ""
+                row.append(f"{found.difference:+.2f} ± {found.interval:.2f}{mark}")
+            table.add_row("" if position else str(result.shot), *row)
     _output.print(table)
 
 

@@ -1,5 +1,5 @@
 """A run folder: `run.json`, `log.jsonl`, `checkpoint/`, then `model.*`, `report.html` and, where
-the method has one, `head.safetensors`.
+the method has one, `head.safetensors`; evaluations add to `evaluations.jsonl`.
 
 It is held by one process at a time, a finished one is never written again, and an unfinished one is
 only continued when asked for.

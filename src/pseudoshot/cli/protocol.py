@@ -1,0 +1,58 @@
+"""The options of the commands that measure: by which tasks, and how queries are told apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from pseudoshot.cli.options import DataRoot
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Named as the options of `evaluate_run`."""
+
+    way: Annotated[int, Parameter(help="Classes of a task.")] = 5
+    shots: Annotated[
+        tuple[int, ...],
+        Parameter(
+            name="--shot",
+            help="Labelled examples of each class; give it again for more. 1, 5, 20 and 50 by "
+            "default, as far as the set allows.",
+        ),
+    ] = ()
+    query: Annotated[
+        int | None,
+        Parameter(help="Images of each class to recognise in a task; 15 by default, 7 for glyphs."),
+    ] = None
+    tasks: Annotated[int, Parameter(help="How many tasks to draw.")] = 10_000
+    seed: Annotated[int, Parameter(help="Of the tasks' draw.")] = 0
+    classifier: Annotated[
+        str | None,
+        Parameter(
+            help="How queries are told apart: prototype (nearest class mean); feat (the run's head "
+            "adapts the support); with-head (the head adapts support and queries together, "
+            "transductive); ridge or svm (fitted to the support, as MetaOptNet). By default what "
+            "the run's method is made for."
+        ),
+    ] = None
+    pseudo: Annotated[
+        bool,
+        Parameter(
+            help="Measure on pseudo tasks: a class is an image, its members are views; labels are "
+            "not used.",
+            negative=(),
+        ),
+    ] = False
+    rotations: Annotated[
+        bool,
+        Parameter(help="Omniglot only: turned characters are classes of their own.", negative=()),
+    ] = False
+    data_root: DataRoot = None
+
+
+AsJson = Annotated[
+    bool, Parameter(name="--json", help="Print one JSON object, in percent.", negative=())
+]
