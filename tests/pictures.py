@@ -25,3 +25,15 @@ def draw_noise(folder: Path, count: int, side: int) -> None:
     for index, image in enumerate(pixels):
         (folder / "ab"[index % 2]).mkdir(exist_ok=True)
         Image.fromarray(image).save(folder / "ab"[index % 2] / f"{index:02d}.png")
+
+
+def soft_pictures(kinds: int, count: int, side: int) -> np.ndarray:
+    """`count` variations of each of a few soft patterns, alike at any size: (n, side, side, 3)."""
+    draw = np.random.default_rng(0)
+    patterns = draw.integers(40, 216, (kinds, 1, 6, 6, 3))
+    rough = (patterns + draw.integers(-40, 40, (kinds, count, 6, 6, 3))).reshape(-1, 6, 6, 3)
+    enlarged = [
+        Image.fromarray(pixels.astype(np.uint8)).resize((side, side), Image.Resampling.BICUBIC)
+        for pixels in rough
+    ]
+    return np.stack([np.asarray(image) for image in enlarged])

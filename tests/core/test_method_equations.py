@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 from torch import Tensor
 
 from pseudoshot.backbones.base import Backbone
+from pseudoshot.heads import TaskTransformer
 from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.methods.hard_task import hardest_classes, weighted_choices
 from pseudoshot.methods.metamix import beta_draws, mixed_query_loss
@@ -179,6 +180,26 @@ def test_feat_adapts_the_support_alone(shape):
                 logits = [slow_similarity("sns", query, p) for p in prototypes]
                 terms.append(cross_entropy(logits, label))
     assert_equal(method.objective(z, tasks, generator()), torch.stack(terms).mean(), z, method)
+
+
+@pytest.mark.parametrize("shared_rows", [False, True])
+def test_the_transformer_drops_features_in_training_and_only_then(shared_rows):
+    """ψ is linear in L's weights: the gradient of a column is in proportion to its feature."""
+    torch.manual_seed(0)
+    head = TaskTransformer(DIM, heads=50, dropout=0.2, attention_dropout=0.0).double()
+    (layer,) = head.layers
+    z, members = torch.rand(9, DIM, dtype=torch.float64), torch.tensor([[0, 3, 5], [8, 3, 1]])
+
+    def gradient() -> Tensor:
+        psi = head.on_tasks(z, members) if shared_rows else head(z[members])
+        return torch.autograd.grad(psi.sum(), layer.linear.weight)[0]
+
+    in_training = gradient()
+    head.eval()
+    shares = in_training / gradient()
+    dropped = (shares == 0).all(0)
+    assert 0.1 < dropped.double().mean() < 0.3
+    torch.testing.assert_close(shares[:, ~dropped], torch.full_like(shares[:, ~dropped], 1.25))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageFile
 
+from pseudoshot.data import decode as decoding
 from pseudoshot.data.decode import decode, extensions, resize_all
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -171,6 +175,41 @@ def test_a_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
     with pytest.raises(PseudoshotError, match="decompression bomb"):
         decode(stored(halves(RED, BLUE), "PNG"), SIDE)
+
+
+def test_an_image_above_the_limit_is_refused_before_a_pixel_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decoding, "MOST_PIXELS", SIDE * SIDE)
+    decode(stored(halves(RED, BLUE), "PNG"), SIDE)  # one of the limit itself is read
+    above = stored(Image.new("RGB", (SIDE, SIDE + 1)), "PNG")
+    monkeypatch.setattr(ImageFile.ImageFile, "load", lambda _: pytest.fail("it was decoded"))
+    with pytest.raises(PseudoshotError, match=r"16 x 17 pixels, above the limit of 256"):
+        decode(above, SIDE)
+    with pytest.raises(PseudoshotError, match=r"16 x 17 pixels, above the limit of 256"):
+        decoding.to_square(Image.open(above), SIDE)
+
+
+@pytest.mark.parametrize(("width", "together"), [(4096, True), (4097, False)])
+def test_images_of_more_than_16_million_pixels_are_decoded_one_at_a_time(
+    width: int, together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = stored(Image.new("1", (width, 4096)), "PNG").getvalue()
+    at_work, most, counting = 0, 0, threading.Lock()
+
+    def slow_to_square(*_: object) -> None:
+        nonlocal at_work, most
+        with counting:
+            at_work += 1
+            most = max(most, at_work)
+        time.sleep(0.1)
+        with counting:
+            at_work -= 1
+
+    monkeypatch.setattr(decoding, "to_square", slow_to_square)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: decode(io.BytesIO(content), SIDE), range(4)))
+    assert (most > 1) == together
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

@@ -8,10 +8,13 @@ import torch
 
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
+from pseudoshot.data.decode import resize_all
 from pseudoshot.embedders.embedder import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.evaluation import evaluate
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.views import get_policy
+from tests.pictures import soft_pictures
 
 
 def make(channels: int = 3, size: int = 16) -> Embedder:
@@ -51,6 +54,22 @@ def test_any_image_is_brought_to_the_model(channels, given):
     images = pixels(3, side, given_channels)
     assert embedder.preprocess(images).shape == (3, channels, 16, 16)
     assert embedder.embed(images).isfinite().all()
+
+
+@pytest.mark.parametrize("side", [20, 64, 96])
+def test_a_set_of_another_size_is_embedded_and_scored_as_at_the_models(side):
+    embedder = load("conv4-cifar-fs")
+    labels, classes = np.repeat(np.arange(5), 8), tuple("abcde")
+    large = soft_pictures(5, 8, 96)
+    given, own = (ImageSet("soft", resize_all(large, s), labels, classes) for s in (side, 32))
+    expected = embedder.embed(own)
+    distances = (embedder.embed(given) - expected).norm(dim=1) / expected.norm(dim=1)
+    assert distances.max() < 0.1
+    scores = [
+        evaluate(embedder, images, shots=(1,), query=3, tasks=200).results[0].accuracy
+        for images in (given, own)
+    ]
+    assert scores[0] == pytest.approx(scores[1], abs=1)
 
 
 def test_preprocessing_is_the_documented_arithmetic():

@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pseudoshot
 from pseudoshot.data import ImageSet
+from pseudoshot.data.decode import resize_all
 from pseudoshot.sorting import (
     NONE_OF_THESE,
     FewShotClassifier,
@@ -17,7 +18,7 @@ from pseudoshot.sorting import (
 from pseudoshot.sorting.heads import HEADS
 from pseudoshot.sorting.inputs import embeddings_of, to_image_set
 from pseudoshot.tools.errors import PseudoshotError
-from tests.pictures import KINDS, draw_trees
+from tests.pictures import KINDS, draw_trees, soft_pictures
 
 MODEL = "conv4-cifar-fs"
 
@@ -192,6 +193,17 @@ def test_an_image_set_is_taken_at_any_size():
     pixels = np.random.default_rng(0).integers(0, 256, (4, 50, 50, 1), dtype=np.uint8)
     images = ImageSet("odd", pixels, labels=np.array([0, 0, 1, 1]), classes=("x", "y"))
     assert FewShotClassifier(MODEL).fit(images).predict(images).shape == (4,)
+
+
+@pytest.mark.parametrize("side", [20, 64, 96])
+def test_an_image_set_of_another_size_is_classified_as_at_the_models(side):
+    labels, classes = np.repeat(np.arange(5), 8), tuple("abcde")
+    large, shown = soft_pictures(5, 8, 96), np.arange(0, 40, 4)
+    given, own = (ImageSet("soft", resize_all(large, s), labels, classes) for s in (side, 32))
+    expected = FewShotClassifier(MODEL).fit(own.take(shown)).predict_proba(own)
+    fitted = FewShotClassifier(MODEL).fit(given.take(shown))
+    np.testing.assert_allclose(fitted.predict_proba(own), expected, atol=0.1)
+    np.testing.assert_allclose(fitted.predict_proba(given), expected, atol=0.1)
 
 
 def test_views_are_drawn_from_the_seed_alone(files):

@@ -89,6 +89,37 @@ def test_the_generator_decides(name):
     assert not torch.equal(first, other)
 
 
+@pytest.fixture
+def torch_threads():
+    """Sets torch's threads; the test's end gives them back."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("shot", [1, 2])
+@pytest.mark.parametrize("way", [None, 5])
+@every_method
+def test_the_same_bits_on_any_fixed_number_of_threads(name, way, shot, torch_threads):
+    # torch shares the gradient of a gather among threads from 32,768 numbers on, and threads must
+    # work at the same time for long enough to get in each other's way
+    transforms = "heads" in METHODS[name].Settings.model_fields
+    size = {"tasks": 256, "heads": 1} if transforms else {"tasks": 2048 // shot}
+    method = build(name, images=16, way=way, shot=shot, query=4, **size)
+    for threads in (1, 2, 3):
+        torch_threads(threads)
+        first, again = (loss_and_gradients(method) for _ in range(2))
+        assert all(map(torch.equal, first, again)), f"on {threads} threads"
+
+
+def loss_and_gradients(method: Method) -> list[torch.Tensor]:
+    torch.manual_seed(0)  # of dropout
+    method.zero_grad()
+    loss = loss_of(method, episode(method)).value
+    loss.backward()
+    return [loss.detach(), *(p.grad for p in method.parameters() if p.requires_grad)]
+
+
 @every_method
 def test_the_state_survives_save_and_load(name):
     method, copy = (build(name, images=6, tasks=4) for _ in range(2))

@@ -10,7 +10,7 @@ from pseudoshot.methods import METHODS
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.averaging import averaged
-from pseudoshot.training.optimiser import learning_rate
+from pseudoshot.training.optimiser import build_optimiser, learning_rate
 
 
 def settings(**options):
@@ -115,3 +115,18 @@ def test_the_average_is_that_of_weights_and_statistics():
 
 def test_no_average_where_none_is_asked():
     assert averaged(nn.Linear(1, 1), 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [("adam", [2.0, 2.0]), ("sgd", [2 - 0.1 * 1.9 * 1e-3, 2 - 0.2 * 1.9 * 1e-3])],
+)
+def test_a_weight_without_gradient_decays_under_sgd_alone(name, after):
+    """By 5e-4 of itself times the learning rate, and 1.9 times that, for Nesterov looks ahead."""
+    weights = [nn.Parameter(torch.tensor(2.0, dtype=torch.float64)) for _ in range(2)]
+    groups = [{"params": [weights[0]]}, {"params": [weights[1]], "lr": 0.2}]
+    optimiser = build_optimiser(name, groups, lr=0.1)
+    for weight in weights:
+        weight.grad = torch.zeros_like(weight)
+    optimiser.step()
+    assert [weight.item() for weight in weights] == pytest.approx(after, abs=1e-12)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from pseudoshot.tasks.gather import gather_rows
 from pseudoshot.tasks.gram import gram_matrix
 from pseudoshot.tasks.tasks import Tasks
 
@@ -25,7 +26,7 @@ class Head(nn.Module, ABC):
 
         The same as `self(embeddings[members])`; heads do better by working on rows first.
         """
-        psi: Tensor = self(embeddings[members])
+        psi: Tensor = self(gather_rows(embeddings, members))
         return psi
 
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from pseudoshot.heads.base import Head
 from pseudoshot.heads.projection import two_layers
+from pseudoshot.tasks.gather import gather_rows
 
 _SMALL = 0.01  # of the last layer's first weights: ψ begins close to φ
 
@@ -29,8 +30,8 @@ class FiLM(Head):
 
     def on_tasks(self, embeddings: Tensor, members: Tensor) -> Tensor:
         # f once a row, not once a member
-        sums = self.f(embeddings)[members].sum(1)
-        return self._modulate(embeddings[members], sums)
+        sums = gather_rows(self.f(embeddings), members).sum(1)
+        return self._modulate(gather_rows(embeddings, members), sums)
 
     def _modulate(self, sets: Tensor, sums: Tensor) -> Tensor:
         scale, shift = self.h(sums)[:, None].chunk(2, -1)  # (T, 1, d) each

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pseudoshot.heads.base import Head
+from pseudoshot.tasks.gather import gather_rows
 
 Residual = Literal["paper", "released"]
 
@@ -83,7 +84,7 @@ class SetAttention(nn.Module):
         n, d = embeddings.shape
         pairs = torch.cat((query @ key.mT, value @ value.mT)).flatten(1).T  # (nn, 2h)
         of_task = (members[:, :, None] * n + members[:, None, :]).flatten()
-        gathered = F.embedding(of_task, pairs).view(*members.shape, -1, 2 * self.heads)
+        gathered = gather_rows(pairs, of_task).view(*members.shape, -1, 2 * self.heads)
         scores, products = gathered.permute(0, 3, 1, 2).chunk(2, 1)  # (T, h, R, R) each
         attention = self._attend(scores)
 
@@ -91,7 +92,8 @@ class SetAttention(nn.Module):
         if self.residual == "released":
             mapped = torch.einsum("hnf,ohf->nho", value, weight)
             return self._released(
-                embeddings[members], _mix(attention, members, mapped) + self.linear.bias
+                gather_rows(embeddings, members),
+                _mix(attention, members, mapped) + self.linear.bias,
             )
         kept = self._kept_features(embeddings)
         weight = weight * (self.norm.weight * kept).view(self.heads, -1)
@@ -104,7 +106,7 @@ class SetAttention(nn.Module):
         deviation = (square - mean.square()).clamp_min(0).add(self.norm.eps).sqrt()
         constant = F.linear(self.norm.bias * kept, self.linear.weight, self.linear.bias)
         adapted = (mixed[..., :-1] - mean * weight.sum((1, 2))) / deviation + constant
-        return embeddings[members] + adapted
+        return gather_rows(embeddings, members) + adapted
 
     def _project(self, sets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         T, R, d = sets.shape

@@ -9,6 +9,7 @@ from torch import Tensor
 from pseudoshot.heads import Head, TaskTransformer
 from pseudoshot.methods.base import EpisodicMethod
 from pseudoshot.methods.tsp_head import TransformerSettings, build_transformer
+from pseudoshot.tasks.gather import gather_rows
 from pseudoshot.tasks.gram import query_cross_entropy
 from pseudoshot.tasks.similarity import prototype_similarity
 from pseudoshot.tasks.tasks import Tasks
@@ -40,7 +41,7 @@ class FEAT(EpisodicMethod):
         T, N, K = tasks.support.shape
         support = self.head.on_tasks(embeddings, tasks.support.flatten(1))
         prototypes = support.view(T, N, K, -1).mean(2)
-        queries = embeddings[tasks.query.flatten(1)]
+        queries = gather_rows(embeddings, tasks.query.flatten(1))
         logits = prototype_similarity(self.settings.similarity, queries, prototypes)
         return query_cross_entropy(
             logits / self.settings.resolved_temperature, tasks.query.shape[2]

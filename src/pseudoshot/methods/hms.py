@@ -114,7 +114,7 @@ class Products:
         if gram.dim() == 2:
             qx = pairs_of(gram, query, members)
         else:
-            qx = gram[:, positions.query[0].flatten()]
+            qx = gram.index_select(1, positions.query[0].flatten())
         qq, xx = square_norms(gram, query), square_norms(gram, members)
         return cls(qx, qq[..., None], xx[:, None], strangers)
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from pseudoshot.methods.base import EpisodicMethod
 from pseudoshot.methods.settings import TaskSettings
+from pseudoshot.tasks.gather import gather_rows
 from pseudoshot.tasks.gram import gram_matrix, prototype_products, square_norms
 from pseudoshot.tasks.similarity import similarity_from_products
 from pseudoshot.tasks.tasks import Tasks
@@ -57,7 +58,7 @@ def mixed_query_loss(
         products.gather(2, rows[:, None].expand(T, N, -1)).mT for rows in (query, partner)
     )
     mp = share[..., None] * with_partner + rest[..., None] * with_query  # (T, NQ, N)
-    cross = gram.flatten()[query * len(gram) + partner]
+    cross = gather_rows(gram.flatten(), query * len(gram) + partner)
     mm = (
         share.square() * square_norms(gram, partner)
         + 2 * share * rest * cross

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from pseudoshot.tasks.gather import gather_rows
 from pseudoshot.tasks.similarity import Similarity, similarity_from_products
 from pseudoshot.tasks.tasks import Tasks
 
@@ -26,7 +27,7 @@ def gram_matrix(embeddings: Tensor) -> Tensor:
 def pairs_of(gram: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """G[rows, columns] of every task: (T, n) and (T, m) to (T, n, m), from a shared G."""
     pairs = rows[:, :, None] * len(gram) + columns[:, None, :]
-    return gram.flatten().index_select(0, pairs.flatten()).view(pairs.shape)
+    return gather_rows(gram.flatten(), pairs)
 
 
 def prototype_products(gram: Tensor, tasks: Tasks) -> tuple[Tensor, Tensor]:
@@ -69,8 +70,9 @@ def task_loss(
             return loss
     logits = task_logits(gram, tasks, similarity, temperature).flatten(1, 2)  # (T, NQ, N)
     if distractors is not None:
-        further = distractors[tasks.query.flatten(1)] if distractors.dim() == 2 else distractors
-        logits = torch.cat((logits, further), 2)
+        if distractors.dim() == 2:
+            distractors = gather_rows(distractors, tasks.query.flatten(1))
+        logits = torch.cat((logits, distractors), 2)
     return query_cross_entropy(logits, tasks.query.shape[2])
 
 
@@ -84,13 +86,13 @@ def query_cross_entropy(logits: Tensor, query: int) -> Tensor:
 def square_norms(gram: Tensor, rows: Tensor) -> Tensor:
     """|z|² of the given rows (T, n) of each task."""
     diagonal = gram.diagonal(dim1=-2, dim2=-1)
-    return diagonal[rows] if gram.dim() == 2 else diagonal.gather(1, rows)
+    return gather_rows(diagonal, rows) if gram.dim() == 2 else diagonal.gather(1, rows)
 
 
 def _rows(gram: Tensor, rows: Tensor) -> Tensor:
     """The given rows (T, n) of each task's Gram matrix, (T, n, R)."""
     if gram.dim() == 2:
-        return gram.index_select(0, rows.flatten()).view(*rows.shape, -1)
+        return gather_rows(gram, rows)
     return gram.gather(1, rows[..., None].expand(-1, -1, gram.shape[-1]))
 
 
@@ -121,7 +123,7 @@ def _one_shot_loss(
     if further is not None:
         offset = largest if further.dim() == 2 else largest[query]
         added = (further - offset).exp().sum(-1)
-        denominators = denominators + (added[query] if further.dim() == 2 else added)
+        denominators = denominators + (gather_rows(added, query) if further.dim() == 2 else added)
     least, most = denominators.detach().aminmax()
     if least < _UNDERFLOW or not most < 1 / _UNDERFLOW:
         return None
