@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from pseudoshot.sorting.heads import HEADS
 
 import pseudoshot
-from pseudoshot.sorting.heads import HEADS
 
 WAY, SHOTS, QUERY, TASKS = 5, (1, 5, 20), 15, 500
 

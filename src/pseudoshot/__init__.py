@@ -16,19 +16,19 @@ from pseudoshot.tools.errors import PseudoshotError
 if TYPE_CHECKING:
     from pseudoshot.data import ImageSet
     from pseudoshot.data import load as load_data
-    from pseudoshot.embedders.embedder import Embedder, load
+    from pseudoshot.embedders import Embedder, load
     from pseudoshot.evaluation import Evaluation, evaluate
     from pseudoshot.runs import train
     from pseudoshot.sorting import FewShotClassifier, load_classifier
 
 # Loaded when first asked for: `pseudoshot --help` need not wait for torch.
 _HOMES = {
-    "Embedder": ("pseudoshot.embedders.embedder", "Embedder"),
+    "Embedder": ("pseudoshot.embedders", "Embedder"),
     "Evaluation": ("pseudoshot.evaluation", "Evaluation"),
     "FewShotClassifier": ("pseudoshot.sorting", "FewShotClassifier"),
     "ImageSet": ("pseudoshot.data", "ImageSet"),
     "evaluate": ("pseudoshot.evaluation", "evaluate"),
-    "load": ("pseudoshot.embedders.embedder", "load"),
+    "load": ("pseudoshot.embedders", "load"),
     "load_classifier": ("pseudoshot.sorting", "load_classifier"),
     "load_data": ("pseudoshot.data", "load"),
     "train": ("pseudoshot.runs", "train"),

@@ -8,7 +8,7 @@ import torch
 
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.embedders import Embedder, ModelCard, channel_statistics, load
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.views import get_policy

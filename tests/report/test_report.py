@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from pseudoshot.classifiers import CLASSIFIERS, Prototype
+from pseudoshot.classifiers import CLASSIFIERS, build_classifier
 from pseudoshot.data import ImageSet
 from pseudoshot.evaluation.few_shot import Accuracy, Evaluation, predict
 from pseudoshot.report import Novel, write_report
@@ -157,7 +157,7 @@ def test_marks_are_the_predictions(tmp_path: Path, seed: int) -> None:
     novel = make_novel(images, seed)
     task = draw_task(images)
     assert task is not None
-    predicted = predict(novel.embeddings, task, Prototype("sns"))[0]
+    predicted = predict(novel.embeddings, task, build_classifier("prototype"))[0]
     assert predicted.shape == (5, 5)
     expected, names = [], []
     for position, row in enumerate(predicted.tolist()):
@@ -277,3 +277,11 @@ def test_every_classifier_is_explained_and_marked(name):
     evaluation = replace(make_evaluation(5, 60.0), classifier=name, setting=kind.setting)
     (section,) = accuracy_sections({"trained": [evaluation]})
     assert f"classifier: {name} ({kind.setting})" in section.html
+    assert kind.rule in section.html
+
+
+def test_a_classifier_of_another_version_is_shown_too():
+    evaluation = replace(make_evaluation(5, 60.0), classifier="forest")
+    (section,) = accuracy_sections({"trained": [evaluation]})
+    assert "classifier: forest" in section.html
+    assert "a classifier fitted to the examples" in section.html

@@ -104,9 +104,9 @@ def evaluate(
     seed
         Of the tasks' draw.
     classifier
-        How queries are told apart: prototype (nearest class mean); feat (the run's head adapts the
-        support); with-head (the head adapts support and queries together, transductive); ridge or
-        svm (fitted to the support, as MetaOptNet). By default what the run's method is made for.
+        How queries are told apart: prototype (nearest class mean); logistic, ridge or svm (fitted
+        to the support); feat (the run's head adapts the support); with-head (the head adapts
+        support and queries together, transductive). By default what the run's method is made for.
     pseudo
         Measure on pseudo tasks: a class is an image, its members are views; labels are not used.
     as_json

@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pseudoshot.classifiers import CLASSIFIERS
 from pseudoshot.evaluation.few_shot import Accuracy, Evaluation
 from pseudoshot.report.markup import Section, section, short_name, text
-
-# What happens to an image that is to be recognised.
-_RULES = {
-    "prototype": "every other image goes to the class whose examples, averaged, it is most "
-    "similar to.",
-    "feat": "a trained head adapts the examples to the task, and every other image goes to the "
-    "class whose examples, averaged, it is most similar to.",
-    "with-head": "a trained head adapts examples and all images to recognise together "
-    "(<em>transductive</em>), and each goes to the class it is then most similar to.",
-    "ridge": "a ridge regression fitted to the examples classifies every other image.",
-    "svm": "a support vector machine fitted to the examples classifies every other image.",
-}
 
 
 @dataclass(frozen=True)
@@ -44,13 +33,20 @@ def accuracy_sections(evaluations: Mapping[str, Sequence[Evaluation]]) -> list[S
 def _accuracy_section(protocol: Evaluation, rows: list[_Row]) -> Section:
     lead = (
         "How often it is right over many random tasks. A task has some classes (its <em>way</em>) "
-        f"and a few labelled examples of each (its <em>shots</em>); {_RULES[protocol.classifier]} "
+        f"and a few labelled examples of each (its <em>shots</em>); {_rule(protocol.classifier)} "
         "The line across a bar marks what guessing would give."
     )
     body = f"<table>{''.join(_groups(rows))}</table>{_protocol(protocol)}"
     title = f"Accuracy on {text(short_name(protocol.data))}"
     about = repr((protocol, [(row.name, row.way, row.result.shot) for row in rows]))
     return section("accuracy", title, lead, body, about)
+
+
+def _rule(classifier: str) -> str:
+    """What happens to an image that is to be recognised; a report may be of another version."""
+    if classifier not in CLASSIFIERS:
+        return "a classifier fitted to the examples names the class of every other image."
+    return CLASSIFIERS[classifier].rule
 
 
 def _protocol(protocol: Evaluation) -> str:

@@ -11,11 +11,9 @@ from pseudoshot.tools.console import console
 from pseudoshot.data import default_query, default_views, full_name
 from pseudoshot.data import load as load_data
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
-from pseudoshot.classifiers import CLASSIFIERS, Classifier
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.methods import METHODS
-from pseudoshot.embedders.embedder import Embedder, load
-from pseudoshot.tools.registry import look_up
+from pseudoshot.embedders import Embedder, load
 from pseudoshot.report import Novel, write_report
 from pseudoshot.training.loop import run_training
 from pseudoshot.training.processes import Team, build_fabric, check_shares, leads
@@ -138,13 +136,13 @@ def evaluate_run(
 ) -> Evaluation:
     """Measure a run on labelled images, and add the result and one task in pictures to its report.
 
-    `classifier` is a name of CLASSIFIERS, by default the one the run's method is made for. With
+    `classifier` is a name of CLASSIFIERS, by default the one the model is made for. With
     `pseudo`, tasks are made of views: each image is a class, and labels are not looked at.
 
     >>> evaluate_run("runs/demo", "glyphs", way=20, query=7)  # doctest: +SKIP
     """
     folder, embedder = RunFolder(Path(run)), load(run)
-    chosen = _classifier(folder, embedder, classifier)
+    chosen = embedder.classifier(classifier)
     images = load_data(
         str(data), split="test", root=data_root, size=embedder.card.size, rotations=rotations
     )
@@ -164,15 +162,3 @@ def evaluate_run(
         except OSError as error:
             console.print(f"the report was not updated: {error}", markup=False)
     return result
-
-
-def _classifier(folder: RunFolder, embedder: Embedder, name: str | None) -> Classifier:
-    """The named classifier, or the one the run's method is made for, with the run's head."""
-    regularisation = 1.0
-    if folder.started:
-        settings = folder.read_settings()
-        name = name or METHODS[settings.method].test_classifier(settings.method_settings())
-        regularisation = settings.episode.get("regularisation", regularisation)
-    kind = look_up("classifier", name or "prototype", CLASSIFIERS)
-    head = folder.load_head(embedder.dim) if kind.needs_head else None
-    return kind(embedder.card.similarity, head, regularisation)

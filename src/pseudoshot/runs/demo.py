@@ -11,9 +11,8 @@ from pseudoshot.data import default_query
 from pseudoshot.data import load as load_data
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.evaluation import Evaluation, evaluate_embeddings
-from pseudoshot.classifiers import Prototype
 from pseudoshot.evaluation.few_shot import pixel_embeddings
-from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.embedders import Embedder, load
 from pseudoshot.report import Novel, write_report
 from pseudoshot.runs import train
 from pseudoshot.training.run_folder import RunFolder
@@ -44,7 +43,7 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
     results = {
         what: [
             evaluate_embeddings(
-                table, novel, Prototype(trained.card.similarity), way=way, shots=(1,), query=query
+                table, novel, trained.classifier(), way=way, shots=(1,), query=query
             )
             for way in WAYS
         ]

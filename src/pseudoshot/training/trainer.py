@@ -9,7 +9,7 @@ import torch
 
 from pseudoshot.backbones import Backbone, build_backbone
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.embedders import Embedder, ModelCard, channel_statistics, load
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
 from pseudoshot.methods import METHODS, Batch, Loss
 from pseudoshot.settings.run import RunSettings
@@ -148,6 +148,8 @@ class Trainer:
 
 def _first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
     """Untrained, or that of the run to start from, with what it says of images."""
+    episode = settings.method_settings()
+    made_for = METHODS[settings.method].test_classifier(episode)
     trained_on = ", ".join(filter(None, (images.name, images.note)))
     if settings.start_from is not None:
         embedder = load(settings.start_from)
@@ -159,8 +161,11 @@ def _first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
         trained_on = (
             f"{embedder.card.trained_on}; then {settings.labels:.0%} labels of {trained_on}"
         )
-        similarity = settings.method_settings().similarity
-        changes = {"trained_on": trained_on, "similarity": similarity}
+        changes = {
+            "trained_on": trained_on,
+            "similarity": episode.similarity,
+            "classifier": made_for,
+        }
         return Embedder(embedder.backbone, embedder.card.model_copy(update=changes)).train()
     mean, std = channel_statistics(images)
     card = ModelCard(
@@ -169,7 +174,8 @@ def _first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
         size=images.size,
         mean=tuple(mean),
         std=tuple(std),
-        similarity=settings.method_settings().similarity,
+        similarity=episode.similarity,
+        classifier=made_for,
         trained_on=trained_on,
     )
     return Embedder(build_backbone(settings.backbone, images.channels, images.size), card)
