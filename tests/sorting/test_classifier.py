@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import save
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pseudoshot
@@ -181,6 +184,23 @@ def test_a_saved_classifier_says_the_same(tmp_path, files, name, labels):
     assert again.predict(files["elm"]).tolist() == classifier.predict(files["elm"]).tolist()
     assert again.reject == 0.1
     assert again.classes_.tolist() == classifier.classes_.tolist()
+
+
+@pytest.mark.parametrize("name", ["prototype", "logistic", "ridge"])
+def test_a_file_of_format_1_still_loads(tmp_path, name):
+    """As pseudoshot wrote it when its three classifiers were called heads."""
+    weights = {"head.weight": torch.eye(3, dtype=torch.float64), "head.bias": torch.zeros(3)}
+    about = {"format": 1, "classes": ["a", "b", "c"], "head": name, "temperature": 0.5}
+    about |= {"reject": None, "card": None}
+    (tmp_path / "old").write_bytes(save(weights, {"pseudoshot.classifier": json.dumps(about)}))
+    classifier = load_classifier(tmp_path / "old")
+    assert classifier.predict(np.eye(3)).tolist() == ["a", "b", "c"]
+    assert classifier.classifier_.name == name
+    save_classifier(classifier, tmp_path / "new")
+    again = load_classifier(tmp_path / "new")
+    np.testing.assert_array_equal(
+        again.predict_proba(np.eye(3)), classifier.predict_proba(np.eye(3))
+    )
 
 
 def test_a_classifier_of_features_is_saved_too(tmp_path):

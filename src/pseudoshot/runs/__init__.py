@@ -73,6 +73,7 @@ def train(
         fabric = build_fabric(devices, nodes, settings.precision)
         fabric.launch()  # the other processes, after all that may be refused
         embedder = run_training(settings, images, folder, Team(fabric))
+        embedder.folder = folder.path  # where its head is, if it has one
         if writes:
             write_report(folder, images)
         return embedder
