@@ -9,6 +9,7 @@ from torch import Tensor
 from pseudoshot.classifiers.base import TINY, Classifier, ClassifierSettings, Linear, Support
 
 _MOST_STEPS = 500
+_PRECISION = 1e-8  # of the gradient; in single precision what can be had
 _LOOKED_AT = 10  # steps after which it is asked whether all tasks are solved
 
 
@@ -69,7 +70,7 @@ def minimise(inputs: Tensor, labels: Tensor, weights: Tensor, penalty: float) ->
     inverse = torch.linalg.solve_triangular(factor, torch.eye(r + 1).to(factor), upper=False)
     features = features @ inverse.mT
     curvature = inverse * penalties @ inverse.mT  # of the penalty
-    tolerance = torch.finfo(inputs.dtype).eps ** 0.7
+    tolerance = max(_PRECISION, 100 * torch.finfo(inputs.dtype).eps)
 
     solution = ahead = inputs.new_zeros(T, r + 1, labels.shape[2])
     since_restart = inputs.new_zeros(T, 1, 1)

@@ -7,11 +7,14 @@ drawn towards a temperature that suited other tasks, in units of the scores' own
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import torch
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
+from torch import Tensor
 
 from pseudoshot.classifiers import Classifier, Fitted, Support
 from pseudoshot.sorting.inputs import Floats
@@ -28,13 +31,18 @@ PRIOR = 5.0  # weight of the squared logarithm of the ratio to it
 
 def support_of(features: Floats, labels: Labels, way: int) -> Support:
     """One person's examples: a batch of one task, in double precision."""
-    return Support(torch.tensor(features)[None], torch.tensor(labels)[None], way)
+    return Support(_tensor(features)[None], _tensor(labels)[None], way)
 
 
 def scores_of(fitted: Fitted, features: Floats) -> Floats:
     """(n, d) to (n, N)."""
-    scores: Floats = fitted.logits(torch.tensor(features)[None])[0].numpy()
+    scores: Floats = fitted.logits(_tensor(features)[None])[0].numpy()
     return scores
+
+
+def _tensor(array: npt.NDArray[Any]) -> Tensor:
+    """Without a copy, but of what may not be written: torch warns of such arrays."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
 def choose_temperature(
