@@ -27,7 +27,7 @@ def main() -> None:
         print(f"{model} on {data}, {WAY} classes, {TASKS} tasks, seed 0")
         for shot in SHOTS:
             print(
-                f"  {shot:2} a class   " + "   ".join(measured(embeddings, images, shot)),
+                f"  {shot:2} per class   " + "   ".join(measured(embeddings, images, shot)),
                 flush=True,
             )
 
