@@ -1,7 +1,7 @@
-"""What accuracy to expect of `FewShotClassifier` from 1, 5 and 20 labels a class, and whether its
+"""What accuracy to expect of `FewShotClassifier` from 1, 5 and 20 labels per class, and whether its
 confidence means what it says.
 
-Tasks of five classes and 15 further images of each; every head sees the same tasks.
+Tasks of five classes and 15 further images of each; every classifier sees the same tasks.
 
     python benchmarks/expected_accuracy.py [MODEL] [SET ...]
 """
@@ -13,9 +13,9 @@ import sys
 import numpy as np
 
 import pseudoshot
-from pseudoshot.sorting.heads import HEADS
 
 WAY, SHOTS, QUERY, TASKS = 5, (1, 5, 20), 15, 500
+NAMES = ("prototype", "logistic", "ridge")
 
 
 def main() -> None:
@@ -27,32 +27,32 @@ def main() -> None:
         print(f"{model} on {data}, {WAY} classes, {TASKS} tasks, seed 0")
         for shot in SHOTS:
             print(
-                f"  {shot:2} a class   " + "   ".join(measured(embeddings, images, shot)),
+                f"  {shot:2} per class   " + "   ".join(measured(embeddings, images, shot)),
                 flush=True,
             )
 
 
 def measured(embeddings, images, shot: int) -> list[str]:
-    """For each head its accuracy with interval, and its mean confidence."""
+    """For each classifier its accuracy with interval, and its mean confidence."""
     rows_of = [np.flatnonzero(images.labels == c) for c in range(len(images.classes))]
     random = np.random.default_rng(0)
-    right = {head: [] for head in HEADS}
-    confidence = {head: [] for head in HEADS}
+    right = {name: [] for name in NAMES}
+    confidence = {name: [] for name in NAMES}
     for _ in range(TASKS):
         classes = random.choice(len(rows_of), WAY, replace=False)
         rows = np.stack([random.choice(rows_of[c], shot + QUERY, replace=False) for c in classes])
         support, queries = rows[:, :shot].ravel(), rows[:, shot:].ravel()
-        for head in HEADS:
-            classifier = pseudoshot.FewShotClassifier(head=head)
+        for name in NAMES:
+            classifier = pseudoshot.FewShotClassifier(classifier=name)
             classifier.fit(embeddings[support], images.labels[support])
             likely = classifier.predict_proba(embeddings[queries])
             found = classifier.labels_of(likely)
-            right[head].append(100 * float((found == images.labels[queries]).mean()))
-            confidence[head].append(100 * float(likely.max(1).mean()))
+            right[name].append(100 * float((found == images.labels[queries]).mean()))
+            confidence[name].append(100 * float(likely.max(1).mean()))
     return [
-        f"{head} {np.mean(right[head]):.1f} ± {1.96 * np.std(right[head]) / TASKS**0.5:.1f} "
-        f"(confidence {np.mean(confidence[head]):.1f})"
-        for head in HEADS
+        f"{name} {np.mean(right[name]):.1f} ± {1.96 * np.std(right[name]) / TASKS**0.5:.1f} "
+        f"(confidence {np.mean(confidence[name]):.1f})"
+        for name in NAMES
     ]
 
 

@@ -18,7 +18,7 @@ import torch
 
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import Embedder, ModelCard
+from pseudoshot.embedders import Embedder, ModelCard
 from pseudoshot.evaluation import evaluate
 from pseudoshot.evaluation.few_shot import DEFAULT_SHOTS
 from pseudoshot.tools.allocator import keep_freed_memory

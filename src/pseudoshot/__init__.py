@@ -16,7 +16,7 @@ from pseudoshot.tools.errors import PseudoshotError
 if TYPE_CHECKING:
     from pseudoshot.data import ImageSet
     from pseudoshot.data import load as load_data
-    from pseudoshot.embedders.embedder import Embedder, load
+    from pseudoshot.embedders import Embedder, load
     from pseudoshot.evaluation import Evaluation, evaluate
     from pseudoshot.runs import train
     from pseudoshot.runs.comparing import compare
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 # Loaded when first asked for: `pseudoshot --help` need not wait for torch.
 _HOMES = {
-    "Embedder": ("pseudoshot.embedders.embedder", "Embedder"),
+    "Embedder": ("pseudoshot.embedders", "Embedder"),
     "Evaluation": ("pseudoshot.evaluation", "Evaluation"),
     "FewShotClassifier": ("pseudoshot.sorting", "FewShotClassifier"),
     "ImageSet": ("pseudoshot.data", "ImageSet"),
     "compare": ("pseudoshot.runs.comparing", "compare"),
     "evaluate": ("pseudoshot.evaluation", "evaluate"),
-    "load": ("pseudoshot.embedders.embedder", "load"),
+    "load": ("pseudoshot.embedders", "load"),
     "load_classifier": ("pseudoshot.sorting", "load_classifier"),
     "load_data": ("pseudoshot.data", "load"),
     "train": ("pseudoshot.runs", "train"),

@@ -69,7 +69,7 @@ def test_classify_copies_where_asked_and_rejects_the_doubtful(support, images, t
     result = pseudoshot(
         *("classify", MODEL, "--support", support, "--images", images, "--reject", "1"),
         *("--csv", tmp_path / "l.csv", "--sort-into", tmp_path / "out", "--copy"),
-        *("--head", "ridge", "--views", "2"),
+        *("--classifier", "ridge", "--views", "2"),
     )
     assert result.returncode == 0, result.stderr
     assert "none of these" in result.stdout
@@ -153,7 +153,10 @@ def test_a_saved_classifier_is_refused_what_it_cannot_do(support, images, tmp_pa
     classify += ("--csv", tmp_path / "l.csv")
     refused(pseudoshot(*classify, "--reject", "50"), "from 0 to 1")
     refused(pseudoshot(*classify, "--reject", "nan"), "from 0 to 1")
-    refused(pseudoshot(*classify, "--head", "ridge"), "leave out --support, --head and --views")
+    refused(
+        pseudoshot(*classify, "--classifier", "ridge"),
+        "leave out --support, --classifier and --views",
+    )
     refused(pseudoshot(*classify, "--support", support), "leave out --support")
     assert [path.name for path in tmp_path.iterdir()] == ["c.safetensors"]
 
@@ -232,7 +235,7 @@ def test_exported_model_says_what_it_takes(exported):
 def test_every_small_backbone_can_be_exported(backbone, tmp_path):
     """Untrained, of gray images, with statistics of its own."""
     from pseudoshot.backbones import build_backbone
-    from pseudoshot.embedders.embedder import Embedder, ModelCard
+    from pseudoshot.embedders import Embedder, ModelCard
     from pseudoshot.embedders.export import export_onnx
 
     torch.manual_seed(0)

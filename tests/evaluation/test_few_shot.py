@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pseudoshot.classifiers import Prototype
+from pseudoshot.classifiers import build_classifier
 from pseudoshot.data import ImageSet
 from pseudoshot.evaluation import check_tasks, evaluate_embeddings, few_shot
 from pseudoshot.evaluation.few_shot import NovelTasks, TaskSampler, score_tasks
@@ -47,7 +47,7 @@ def test_scores_equal_a_plain_loop(similarity, monkeypatch):
                 logits = [slow_similarity(similarity, z[row], p) for p in prototypes]
                 right.append(float(int(torch.stack(logits).argmax()) == label))
         expected.append(sum(right) / len(right))
-    scores = score_tasks(z, tasks, Prototype(similarity))
+    scores = score_tasks(z, tasks, build_classifier("prototype", similarity))
     torch.testing.assert_close(scores, torch.tensor(expected, dtype=torch.float64))
 
 
@@ -55,10 +55,10 @@ def test_mean_and_interval_are_those_of_the_protocol():
     images = labelled([30] * 6)
     z = torch.rand(len(images), 3, generator=torch.Generator().manual_seed(0))
     result = evaluate_embeddings(
-        z, images, Prototype("sns"), way=5, shots=(1, 5), query=15, tasks=400, seed=3
+        z, images, build_classifier("prototype"), way=5, shots=(1, 5), query=15, tasks=400, seed=3
     )
     tasks = TaskSampler(images).draw(5, 5, 15, 400, torch.Generator().manual_seed(3))
-    scores = 100 * score_tasks(z, tasks, Prototype("sns")).numpy()
+    scores = 100 * score_tasks(z, tasks, build_classifier("prototype")).numpy()
     five = result.results[1]
     assert five.shot == 5
     assert five.accuracy == pytest.approx(scores.mean())
@@ -69,9 +69,9 @@ def test_mean_and_interval_are_those_of_the_protocol():
 def test_a_perfect_embedding_scores_100():
     images = labelled([20] * 5)
     z = torch.eye(5)[torch.from_numpy(images.labels)]
-    assert evaluate_embeddings(z, images, Prototype("euclidean"), shots=(5,), tasks=50).results[
-        0
-    ] == (few_shot.Accuracy(5, 100.0, 0.0))
+    classifier = build_classifier("prototype", "euclidean")
+    (result,) = evaluate_embeddings(z, images, classifier, shots=(5,), tasks=50).results
+    assert result == few_shot.Accuracy(5, 100.0, 0.0)
 
 
 def test_the_seed_decides_the_tasks():

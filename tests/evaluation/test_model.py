@@ -9,7 +9,7 @@ import torch
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
 from pseudoshot.data.decode import resize_all
-from pseudoshot.embedders.embedder import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.embedders import Embedder, ModelCard, channel_statistics, load
 from pseudoshot.evaluation import evaluate
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
 from pseudoshot.tools.errors import PseudoshotError
@@ -127,6 +127,43 @@ def test_a_spoilt_model_is_a_clear_error(tmp_path, spoil, message):
     spoil(tmp_path)
     with pytest.raises(PseudoshotError, match=message):
         load(tmp_path)
+
+
+def made_for(embedder: Embedder, classifier: dict[str, object]) -> Embedder:
+    card = ModelCard.model_validate({**embedder.card.model_dump(), "classifier": classifier})
+    return Embedder(embedder.backbone, card)
+
+
+def test_a_model_brings_the_classifier_it_is_made_for():
+    assert make().classifier().name == "prototype"
+    assert make().classifier("svm").settings.regularisation == 1.0
+    embedder = made_for(make(), {"name": "ridge", "regularisation": 0.3})
+    for chosen in (None, "ridge"):
+        assert embedder.classifier(chosen).settings.regularisation == 0.3
+    assert embedder.classifier({"name": "ridge"}).settings.regularisation == 1.0
+    euclidean = made_for(make(), {"name": "prototype", "similarity": "euclidean"})
+    assert euclidean.classifier().similarity == "euclidean"
+
+
+@pytest.mark.parametrize("about", [{"name": "tree"}, {"name": "ridge", "depth": 2}, {"name": [1]}])
+def test_a_card_that_names_no_classifier_is_refused(about, tmp_path):
+    make().save(tmp_path)
+    card = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps({**card, "classifier": about}))
+    with pytest.raises(PseudoshotError, match=r"not a model description: .*classifier"):
+        load(tmp_path)
+
+
+def test_a_head_is_read_from_the_run_folder_alone(tmp_path):
+    with pytest.raises(PseudoshotError, match="was not loaded from a run folder"):
+        make().classifier("feat")
+    make().save(tmp_path)
+    with pytest.raises(PseudoshotError, match="holds no run and so no head"):
+        load(tmp_path).classifier("feat")
+    for content in ("{", "[]", "{}", '{"settings": 5}', "[" * 50_000):
+        (tmp_path / "run.json").write_text(content)
+        with pytest.raises(PseudoshotError, match=r"run\.json cannot be read"):
+            load(tmp_path).classifier("feat")
 
 
 def test_weights_of_another_shape_are_refused(tmp_path):

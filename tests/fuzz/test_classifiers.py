@@ -15,12 +15,17 @@ from pseudoshot.tools.errors import PseudoshotError
 from .damage import damaged, one_sentence
 
 DESCRIPTIONS = (
-    *("", "null", "[]", "{}", "{", "9" * 5000, "[" * 50_000, '{"format": 2}', '{"classes": []}'),
+    *("", "null", "[]", "{}", "{", "9" * 5000, "[" * 50_000, '{"format": 3}', '{"classes": []}'),
     '{"format": 1, "classes": ["a"], "head": "prototype", "temperature": 0}',
     '{"format": 1, "classes": ["a"], "head": "prototype", "temperature": 1e999}',
     '{"format": 1, "classes": ["a"], "head": "tree", "temperature": 1}',
     '{"format": 1, "classes": ["a", "b", "c"], "head": "ridge", "temperature": 1}',
     '{"format": 1, "classes": ["a", "b"], "head": "ridge", "temperature": 1, "card": 5}',
+    '{"format": 1, "classes": ["a", "b"], "head": {"ridge": 1}, "temperature": 1}',
+    '{"format": 2, "classes": ["a"], "classifier": {}, "temperature": 1}',
+    '{"format": 2, "classes": ["a"], "classifier": {"name": [1]}, "temperature": 1}',
+    '{"format": 2, "classes": ["a"], "classifier": {"name": "tree"}, "temperature": 1}',
+    '{"format": 2, "classes": ["a", "b", "c"], "classifier": {"name": "svm"}, "temperature": 1}',
 )
 
 

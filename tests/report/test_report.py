@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from pseudoshot.classifiers import CLASSIFIERS, Prototype
+from pseudoshot.classifiers import CLASSIFIERS, build_classifier
 from pseudoshot.data import ImageSet
 from pseudoshot.evaluation.few_shot import Evaluation, predict
 from pseudoshot.evaluation.records import append_record, read_records
@@ -180,7 +180,7 @@ def test_marks_are_the_predictions(tmp_path: Path, seed: int) -> None:
     novel = make_novel(images, seed)
     task = draw_task(images)
     assert task is not None
-    predicted = predict(novel.embeddings, task, Prototype("sns"))[0]
+    predicted = predict(novel.embeddings, task, build_classifier("prototype"))[0]
     assert predicted.shape == (5, 5)
     expected, names = [], []
     for position, row in enumerate(predicted.tolist()):

@@ -20,6 +20,7 @@ from pseudoshot.serve import api
 from pseudoshot.serve.api import build_app
 from pseudoshot.serve.session import Session
 from pseudoshot.sorting import load_classifier
+from pseudoshot.tools.errors import PseudoshotError
 from tests.pictures import KINDS, draw_trees
 
 MODEL = "conv4-cifar-fs"
@@ -284,3 +285,14 @@ def test_names_that_are_no_text_are_listed(tmp_path):
         assert client.get("/images").json()["names"] == ["caf?.png"]
         assert client.get("/images/0").status_code == 200
         assert client.post("/csv", json={"examples": [{"image": 0, "label": "é"}]}).is_success
+
+
+def test_the_classifier_is_the_one_asked_for(folder):
+    with TestClient(build_app(Session(MODEL, folder, "ridge")), base_url="http://127.0.0.1") as one:
+        answer = one.post("/classify", json={"examples": KNOWN})
+        assert answer.status_code == 200
+        saved = one.post("/classifier", json={"examples": KNOWN}).content
+    (folder.parent / "ridge.safetensors").write_bytes(saved)
+    assert load_classifier(folder.parent / "ridge.safetensors").classifier_.name == "ridge"
+    with pytest.raises(PseudoshotError, match="did you mean 'ridge'"):
+        Session(MODEL, folder, "rigde")

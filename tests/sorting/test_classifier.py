@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import save
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pseudoshot
+from pseudoshot.classifiers import CLASSIFIERS
 from pseudoshot.data import ImageSet
 from pseudoshot.data.decode import resize_all
 from pseudoshot.sorting import (
@@ -15,15 +19,15 @@ from pseudoshot.sorting import (
     load_classifier,
     save_classifier,
 )
-from pseudoshot.sorting.heads import HEADS
 from pseudoshot.sorting.inputs import embeddings_of, to_image_set
 from pseudoshot.tools.errors import PseudoshotError
 from tests.pictures import KINDS, draw_trees, soft_pictures
 
 MODEL = "conv4-cifar-fs"
+PLAIN = [name for name, kind in CLASSIFIERS.items() if not kind.needs_head]
 
 
-@parametrize_with_checks([FewShotClassifier(head=head) for head in HEADS])
+@parametrize_with_checks([FewShotClassifier(classifier=name) for name in PLAIN])
 def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
@@ -40,13 +44,13 @@ def files(trees):
     return {kind: sorted(str(path) for path in (trees / kind).iterdir()) for kind in KINDS}
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("views", [0, 3])
-def test_images_are_told_apart_from_one_to_three_examples(files, head, views):
+def test_images_are_told_apart_from_one_to_three_examples(files, name, views):
     shown = [files["ash"][0], *files["birch"][:3], *files["elm"][:2]]
-    classifier = FewShotClassifier(MODEL, head=head, views=views)
+    classifier = FewShotClassifier(MODEL, classifier=name, views=views)
     classifier.fit(shown, ["ash"] + ["birch"] * 3 + ["elm"] * 2)
-    found = classifier.predict([name for kind in KINDS for name in files[kind][3:]])
+    found = classifier.predict([file for kind in KINDS for file in files[kind][3:]])
     assert (found == np.repeat(KINDS, 3)).mean() >= 8 / 9
     likely = classifier.predict_proba(files["ash"])
     assert likely.shape == (6, 3)
@@ -141,7 +145,7 @@ def test_doubtful_images_are_rejected_by_name_or_by_minus_one():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"head": "forest"}, "unknown head 'forest'"),
+        ({"classifier": "forest"}, "unknown classifier 'forest'"),
         ({"reject": 1.5}, "from 0 to 1"),
         ({"views": 2}, "need a model"),
         ({"seed": -1}, "a seed is at least 0"),
@@ -165,14 +169,14 @@ def test_confidence_is_about_right_on_classes_that_overlap():
         assert abs(likely.max(1).mean() - right) < 0.1
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize(
     "labels",
     [["a", "b", "b", "c"], [10, 20, 20, 30], [1.0, 2.0, 2.0, 1.0], [True, False, False, True]],
 )
-def test_a_saved_classifier_says_the_same(tmp_path, files, head, labels):
+def test_a_saved_classifier_says_the_same(tmp_path, files, name, labels):
     shown = [*files["ash"][:1], *files["birch"][:2], *files["elm"][:1]]
-    classifier = FewShotClassifier(MODEL, head=head, reject=0.1).fit(shown, labels)
+    classifier = FewShotClassifier(MODEL, classifier=name, reject=0.1).fit(shown, labels)
     save_classifier(classifier, tmp_path / "c.safetensors")
     again = load_classifier(tmp_path / "c.safetensors")
     np.testing.assert_allclose(
@@ -181,6 +185,23 @@ def test_a_saved_classifier_says_the_same(tmp_path, files, head, labels):
     assert again.predict(files["elm"]).tolist() == classifier.predict(files["elm"]).tolist()
     assert again.reject == 0.1
     assert again.classes_.tolist() == classifier.classes_.tolist()
+
+
+@pytest.mark.parametrize("name", ["prototype", "logistic", "ridge"])
+def test_a_file_of_format_1_still_loads(tmp_path, name):
+    """As pseudoshot wrote it when its three classifiers were called heads."""
+    weights = {"head.weight": torch.eye(3, dtype=torch.float64), "head.bias": torch.zeros(3)}
+    about = {"format": 1, "classes": ["a", "b", "c"], "head": name, "temperature": 0.5}
+    about |= {"reject": None, "card": None}
+    (tmp_path / "old").write_bytes(save(weights, {"pseudoshot.classifier": json.dumps(about)}))
+    classifier = load_classifier(tmp_path / "old")
+    assert classifier.predict(np.eye(3)).tolist() == ["a", "b", "c"]
+    assert classifier.classifier_.name == name
+    save_classifier(classifier, tmp_path / "new")
+    again = load_classifier(tmp_path / "new")
+    np.testing.assert_array_equal(
+        again.predict_proba(np.eye(3)), classifier.predict_proba(np.eye(3))
+    )
 
 
 def test_a_classifier_of_features_is_saved_too(tmp_path):
@@ -209,7 +230,7 @@ def test_an_image_set_of_another_size_is_classified_as_at_the_models(side):
 def test_views_are_drawn_from_the_seed_alone(files):
     def fitted(seed):
         classifier = FewShotClassifier(MODEL, views=2, seed=seed)
-        return classifier.fit([*files["ash"][:2], *files["elm"][:2]], [0, 0, 1, 1]).head_.weight
+        return classifier.fit([*files["ash"][:2], *files["elm"][:2]], [0, 0, 1, 1]).fitted_.weight
 
     torch.manual_seed(5)
     first = fitted(0)

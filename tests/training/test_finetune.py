@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from pseudoshot.class_sources.labels import LabelsSettings, balanced_part
 from pseudoshot.data import ImageSet
+from pseudoshot.embedders import load
 from pseudoshot.runs import evaluate_run, finetune, train
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.base_images import BaseImages
@@ -131,6 +132,20 @@ def test_a_run_is_tested_as_its_method_means_it(method, classifier, setting, dat
             tmp_path / "run", data, way=3, shots=(1,), query=5, tasks=20, classifier="with-head"
         )
         assert kept.setting == "transductive"
+
+
+def test_the_card_says_what_the_method_is_made_for(data, tmp_path):
+    options = {"solver": "svm", "regularisation": 0.3, **SMALL}
+    model = train(data, tmp_path / "run", method="metaoptnet", **options)
+    assert model.card.classifier == {"name": "svm", "regularisation": 0.3}
+    assert load(tmp_path / "run").classifier().settings.regularisation == 0.3
+    finetune(tmp_path / "run", data, tmp_path / "tuned", labels=0.5, epochs=1)
+    assert load(tmp_path / "tuned").card.classifier == {}
+
+
+def test_a_model_just_trained_has_its_head(data, tmp_path):
+    model = train(data, tmp_path / "run", method="feat", **SMALL)
+    assert model.classifier().name == "feat"
 
 
 def test_a_head_is_asked_of_a_run_that_has_one(run, data):

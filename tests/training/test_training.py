@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from pseudoshot.embedders.embedder import load
+from pseudoshot.embedders import load
 from pseudoshot.runs import train
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training import journal, loop, trainer

@@ -1,118 +1,98 @@
-"""How a task's queries are classified at test: by prototypes of φ, or with φ adapted to the task.
+"""Classifiers: how the queries of a task, or the images of a person, are told apart by a few
+examples. One registry serves both, so that what is measured is what a person gets.
 
-Inductive ones look at the support alone; a transductive one also at the queries together, which a
-user who classifies one image at a time does not have.
+One file each; a new one is added to CLASSIFIERS, no more.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
-import torch
-from torch import Tensor
+from pydantic import ValidationError
 
+from pseudoshot.classifiers.base import (
+    Classifier,
+    ClassifierSettings,
+    Fitted,
+    Linear,
+    Setting,
+    Support,
+)
+from pseudoshot.classifiers.feat import SupportAdapted
+from pseudoshot.classifiers.logistic import Logistic
+from pseudoshot.classifiers.prototype import Prototype
+from pseudoshot.classifiers.ridge import Ridge
+from pseudoshot.classifiers.svm import SVM
+from pseudoshot.classifiers.with_head import WithHead
 from pseudoshot.heads import Head
-from pseudoshot.tasks.convex import ridge_logits, svm_logits
-from pseudoshot.tasks.similarity import Similarity, prototype_similarity
+from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.registry import Registry
 
-Setting = Literal["inductive", "transductive"]
+CLASSIFIERS: Registry[Classifier] = Registry(
+    "classifier",
+    {
+        "prototype": Prototype,
+        "logistic": Logistic,
+        "ridge": Ridge,
+        "svm": SVM,
+        "feat": SupportAdapted,
+        "with-head": WithHead,
+    },
+)
 
-
-class Classifier(ABC):
-    """Logits of queries from support (T, N, K, d) and queries (T, M, d): (T, M, N)."""
-
-    name: ClassVar[str]
-    setting: ClassVar[Setting] = "inductive"
-    needs_head: ClassVar[bool] = False
-
-    def __init__(
-        self, similarity: Similarity, head: Head | None = None, regularisation: float = 1.0
-    ) -> None:
-        self.similarity, self.regularisation = similarity, regularisation
-        self._head = head
-
-    @property
-    def head(self) -> Head:
-        assert self._head is not None
-        return self._head
-
-    @abstractmethod
-    def logits(self, support: Tensor, queries: Tensor) -> Tensor: ...
-
-    def floats_a_task(self, members: int, dim: int) -> int:
-        """Memory a task of N(K + Q) members needs, so that batches stay within bounds."""
-        return members * dim
+Chosen: TypeAlias = str | Mapping[str, Any] | ClassifierSettings
 
 
-class Prototype(Classifier):
-    """The nearest mean of the support (Algorithm 2)."""
+def classifier_settings(chosen: Chosen) -> ClassifierSettings:
+    """From a name, or a mapping with a name in it.
 
-    name = "prototype"
-
-    def logits(self, support: Tensor, queries: Tensor) -> Tensor:
-        return prototype_similarity(self.similarity, queries, support.mean(2))
-
-
-class Adapted(Classifier):
-    """With a head of the run's; attention holds every pair of members."""
-
-    needs_head = True
-
-    def floats_a_task(self, members: int, dim: int) -> int:
-        heads = next(self.head.parameters()).shape[0] // dim  # of the first projection
-        return max(1, heads) * members * (4 * dim + 2 * members)
-
-
-class SupportAdapted(Adapted):
-    """As FEAT: the head adapts the support, queries stay as they are."""
-
-    name = "feat"
-
-    def logits(self, support: Tensor, queries: Tensor) -> Tensor:
-        adapted = self.head(support.flatten(1, 2)).view_as(support)
-        return prototype_similarity(self.similarity, queries, adapted.mean(2))
+    >>> classifier_settings({"name": "ridge", "regularisation": 0.1})
+    RidgeSettings(name='ridge', regularisation=0.1)
+    >>> classifier_settings({"name": "ridge", "regularisation": 0})
+    Traceback (most recent call last):
+    pseudoshot.tools.errors.PseudoshotError: classifier 'ridge': regularisation: input should be ...
+    """
+    try:
+        settings: ClassifierSettings = CLASSIFIERS.parse(chosen)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = chosen["name"] if isinstance(chosen, Mapping) else chosen
+        setting = ".".join(map(str, first["loc"]))
+        raise PseudoshotError(
+            f"classifier '{name}': {setting}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+        ) from error
+    return settings
 
 
-class WithHead(Adapted):
-    """As TSP-Head trains: the head adapts support and queries together."""
+def build_classifier(
+    chosen: Chosen, similarity: Similarity = "sns", head: Head | None = None
+) -> Classifier:
+    """The classifier of these settings, for embeddings compared by `similarity`.
 
-    name = "with-head"
-    setting = "transductive"
-
-    def logits(self, support: Tensor, queries: Tensor) -> Tensor:
-        members = support.flatten(1, 2)
-        shots = members.shape[1]
-        adapted = self.head(torch.cat((members, queries), 1))
-        prototypes = adapted[:, :shots].view_as(support).mean(2)
-        return prototype_similarity(self.similarity, adapted[:, shots:], prototypes)
-
-
-class Ridge(Classifier):
-    """As MetaOptNet: ridge regression onto the support's labels."""
-
-    name = "ridge"
-
-    def logits(self, support: Tensor, queries: Tensor) -> Tensor:
-        members = support.flatten(1, 2)
-        return self.solve(members @ members.mT, queries @ members.mT, support.shape[2])
-
-    def solve(self, support: Tensor, cross: Tensor, shot: int) -> Tensor:
-        return ridge_logits(support, cross, shot, self.regularisation)
-
-    def floats_a_task(self, members: int, dim: int) -> int:
-        return members * (dim + 2 * members)
+    >>> build_classifier("prototype", "euclidean").setting
+    'inductive'
+    """
+    settings = classifier_settings(chosen)
+    kind = CLASSIFIERS[settings.name]
+    if kind.needs_head and head is None:
+        raise PseudoshotError(
+            f"classifier '{settings.name}' needs the head of a run: choose a run of feat or "
+            f"tsp-head as the model, or another classifier"
+        )
+    return kind(settings, similarity, head)
 
 
-class SVM(Ridge):
-    """As MetaOptNet: a multi-class linear SVM fitted to the support."""
-
-    name = "svm"
-
-    def solve(self, support: Tensor, cross: Tensor, shot: int) -> Tensor:
-        return svm_logits(support, cross, shot, self.regularisation)
-
-
-CLASSIFIERS: dict[str, type[Classifier]] = {
-    classifier.name: classifier for classifier in (Prototype, SupportAdapted, WithHead, Ridge, SVM)
-}
+__all__ = [
+    "CLASSIFIERS",
+    "Chosen",
+    "Classifier",
+    "ClassifierSettings",
+    "Fitted",
+    "Linear",
+    "Setting",
+    "Support",
+    "build_classifier",
+    "classifier_settings",
+]

@@ -22,7 +22,7 @@ def classify(
     csv: Path = Path("labels.csv"),
     sort_into: Path | None = None,
     copy: Annotated[bool, Parameter(negative=())] = False,
-    head: str | None = None,
+    classifier: str | None = None,
     views: int | None = None,
     reject: float | None = None,
 ) -> None:
@@ -33,21 +33,22 @@ def classify(
     Parameters
     ----------
     run
-        The --out folder of a training; a model in the box, such as conv4-cifar-fs; or a
+        The --out folder of a training; a bundled model, such as conv4-cifar-fs; or a
         classifier downloaded from the page of `pseudoshot serve`, which needs no --support.
     images
         The folder of images to sort, however deep.
     support
-        A folder with one subfolder a class, of one example or more each.
+        A folder with one subfolder per class, of one example or more each.
     csv
         The file to write; one that exists is not overwritten.
     sort_into
         Also make this folder, with a link to every image in the folder of its class.
     copy
         Copy the images instead of linking them.
-    head
-        prototype (nearest class mean; the default), or logistic or ridge: better from about twenty
-        examples a class on.
+    classifier
+        How images are told apart by the examples: prototype (nearest class mean); logistic, ridge
+        or svm, better from about twenty examples per class on; with a run that has a head, feat or
+        with-head. By default what the model is made for, as a rule prototype.
     views
         Average each example with so many random altered copies of it.
     reject
@@ -63,7 +64,7 @@ def classify(
         csv=csv,
         sort_into=sort_into,
         copy=copy,
-        head=head,
+        classifier=classifier,
         views=views,
         reject=reject,
     )
@@ -83,7 +84,7 @@ def suggest(run: str, /, *, images: Path, count: int = 10, seed: int = 0) -> Non
     Parameters
     ----------
     run
-        The --out folder of a training, or a model in the box, such as conv4-cifar-fs.
+        The --out folder of a training, or a bundled model, such as conv4-cifar-fs.
     images
         The folder of unlabelled images.
     count
@@ -107,7 +108,7 @@ def embed(run: str, images: str, /, *, out: Path) -> None:
     Parameters
     ----------
     run
-        The --out folder of a training, or a model in the box, such as conv4-cifar-fs.
+        The --out folder of a training, or a bundled model, such as conv4-cifar-fs.
     images
         A folder of images, or the name of a set.
     out
@@ -129,7 +130,7 @@ def export(run: str, file: Path, /) -> None:
     Parameters
     ----------
     run
-        The --out folder of a training, or a model in the box, such as conv4-cifar-fs.
+        The --out folder of a training, or a bundled model, such as conv4-cifar-fs.
     file
         The .onnx file to write; one that exists is not overwritten.
     """
@@ -146,6 +147,7 @@ def serve(
     /,
     *,
     images: Path | None = None,
+    classifier: str | None = None,
     host: str = "127.0.0.1",
     port: int = 8000,
 ) -> None:
@@ -154,9 +156,11 @@ def serve(
     Parameters
     ----------
     run
-        The --out folder of a training, or a model in the box, such as conv4-cifar-fs.
+        The --out folder of a training, or a bundled model, such as conv4-cifar-fs.
     images
         The folder of images to sort; without it, images are dropped onto the page.
+    classifier
+        How images are told apart by the examples, as for `pseudoshot classify`.
     host
         The address to listen on. The default lets in this machine alone; there is no password.
     port
@@ -164,4 +168,4 @@ def serve(
     """
     from pseudoshot.serve import serve as run_server
 
-    run_server(run, images, host, port)
+    run_server(run, images, host, port, classifier)

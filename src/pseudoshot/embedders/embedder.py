@@ -2,63 +2,45 @@
 
 from __future__ import annotations
 
-import json
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 from torch import Tensor, nn
 
-from pseudoshot.backbones import BACKBONES, Backbone, build_backbone
+from pseudoshot.backbones import Backbone
+from pseudoshot.classifiers import (
+    CLASSIFIERS,
+    Chosen,
+    Classifier,
+    ClassifierSettings,
+    build_classifier,
+    classifier_settings,
+)
 from pseudoshot.data import ImageSet
-from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
-from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.embedders.card import ModelCard
+from pseudoshot.embedders.head import load_head, trained_with
+from pseudoshot.heads import Head
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import progress_bar
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import is_file, replaced, write_text
 
-_BUNDLED = Path(__file__).parent / "bundled"
 _LUMA = (0.299, 0.587, 0.114)
-
-
-class ModelCard(BaseModel):
-    """What `model.json` says: enough to rebuild the backbone and treat an image as in training."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    format: Literal[1] = 1  # of these two files
-    backbone: str
-    channels: int
-    size: int = Field(ge=1, le=MOST_PIXELS_A_SIDE)
-    mean: tuple[FiniteFloat, ...]  # of each channel over the training images, in [0, 1]
-    std: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
-    similarity: Similarity  # what it was trained with, and is tested with
-    trained_on: str = ""
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        if self.backbone not in BACKBONES:
-            raise ValueError(f"there is no backbone {self.backbone[:40]!r}")
-        if self.channels not in (1, 3):
-            raise ValueError(f"images have 1 or 3 channels, not {self.channels}")
-        if not len(self.mean) == len(self.std) == self.channels:
-            raise ValueError(f"mean and std are not those of {self.channels} channels")
-        return self
 
 
 class Embedder(nn.Module):
     """Images in, embeddings out; any number of channels and any size are brought to the model's."""
 
-    def __init__(self, backbone: Backbone, card: ModelCard) -> None:
+    def __init__(self, backbone: Backbone, card: ModelCard, folder: Path | None = None) -> None:
         super().__init__()
         self.backbone = backbone
         self.card = card
+        self.folder = folder  # of the run it was loaded from, which may hold a head
 
     @property
     def dim(self) -> int:
@@ -118,83 +100,39 @@ class Embedder(nn.Module):
         self.train(was_training)
         return embeddings
 
+    def classifier(self, chosen: Chosen | None = None) -> Classifier:
+        """By name or settings, or else the one the model is made for; as it is set for the model.
+
+        >>> from pseudoshot.embedders import load
+        >>> load("conv4-cifar-fs").classifier("svm").settings
+        SVMSettings(name='svm', regularisation=1.0)
+        """
+        own = self._made_for()
+        settings = own if chosen in (None, own.name) else classifier_settings(chosen)
+        head = self._head if CLASSIFIERS[settings.name].needs_head else None
+        return build_classifier(settings, self.card.similarity, head)
+
+    def _made_for(self) -> ClassifierSettings:
+        """What the card says; of a run whose card says nothing, as earlier ones, what `run.json`
+        does."""
+        if self.card.classifier or self.folder is None or not is_file(self.folder / "run.json"):
+            return self.card.classifier_settings()
+        made_for: ClassifierSettings = trained_with(self.folder).classifier
+        return made_for
+
+    @cached_property
+    def _head(self) -> Head:
+        """Read when first asked for, and no part of the module: it is not the embedding's."""
+        if self.folder is None:
+            raise PseudoshotError(
+                "the model was not loaded from a run folder, which alone can hold a head: "
+                "choose another classifier"
+            )
+        return load_head(self.folder, self.dim)
+
     def save(self, folder: Path) -> None:
         """`model.safetensors` and `model.json`: nothing in them can execute."""
         weights = {name: value.contiguous() for name, value in self.backbone.state_dict().items()}
         with replaced(folder / "model.safetensors") as temporary:
             temporary.write_bytes(save(weights))
         write_text(folder / "model.json", self.card.model_dump_json(indent=2) + "\n")
-
-
-def load(run: Path | str) -> Embedder:
-    """The embedding that a training left in its run folder, or a model in the box by its name.
-
-    >>> load("conv4-cifar-fs").dim
-    64
-    """
-    folder = _folder_of(run)
-    card = _read_card(folder)
-    backbone = build_backbone(card.backbone, card.channels, card.size)
-    try:
-        backbone.load_state_dict(load_file(folder / "model.safetensors"))
-    except Exception as error:  # a header of any content leads to errors of any kind
-        raise PseudoshotError(
-            f"the weights {folder / 'model.safetensors'} cannot be read: {first_line(error)}"
-        ) from error
-    return Embedder(backbone, card).eval()
-
-
-def models_in_the_box() -> tuple[str, ...]:
-    """The names of the trained models that come with the package."""
-    return tuple(sorted(folder.name for folder in _BUNDLED.iterdir() if folder.is_dir()))
-
-
-def _folder_of(run: Path | str) -> Path:
-    """A folder of that name comes before a model in the box."""
-    given = Path(run)
-    boxed = str(run) in models_in_the_box() and not is_file(given / "model.json")
-    return _BUNDLED / str(run) if boxed else given
-
-
-def _read_card(folder: Path) -> ModelCard:
-    path = folder / "model.json"
-    if not is_file(path):
-        unfinished = is_file(folder / "run.json")
-        hint = (
-            "its training has not finished: continue with --resume"
-            if unfinished
-            else "give the --out folder of a finished `pseudoshot train`, or a model in the box: "
-            + ", ".join(models_in_the_box())
-        )
-        raise PseudoshotError(f"'{str(folder)[:300]}' holds no model: {hint}")
-    try:
-        fields: Any = json.loads(path.read_text(encoding="utf-8"))
-        return ModelCard.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        reason = f"{where}: {first['msg']}" if where else first["msg"]
-        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        reason = first_line(error)
-        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
-
-
-def first_line(error: Exception) -> str:
-    """What an error says, in one line."""
-    return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-def channel_statistics(images: ImageSet, sample: int = 10_000) -> tuple[list[float], list[float]]:
-    """Mean and standard deviation of each channel in [0, 1], over evenly spaced images."""
-    step = max(1, len(images) // sample)
-    chosen = images.images[::step]
-    count, total, squares = 0, np.zeros(images.channels), np.zeros(images.channels)
-    for start in range(0, len(chosen), 1024):
-        part = chosen[start : start + 1024].reshape(-1, images.channels) / 255.0
-        count += len(part)
-        total += part.sum(0)
-        squares += np.square(part).sum(0)
-    mean = total / count
-    std = np.sqrt(np.maximum(squares / count - mean**2, 1e-8))
-    return mean.tolist(), std.tolist()

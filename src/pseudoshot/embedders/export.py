@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.embedders.loading import load
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import refuse_existing, replaced
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from pseudoshot.classifiers import Classifier, Prototype, Setting
+from pseudoshot.classifiers import Chosen, Classifier, Setting, Support
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.embedders import Embedder
 from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tools.console import progress_bar
 from pseudoshot.tools.distinct import sample_distinct
@@ -94,8 +94,8 @@ class TaskSampler:
 def predict(embeddings: Tensor, tasks: NovelTasks, classifier: Classifier) -> Tensor:
     """The class of every query: (T, N, Q) of class positions."""
     queries = embeddings[tasks.query.flatten(1)]  # (T, NQ, d)
-    logits = classifier.logits(embeddings[tasks.support], queries)
-    return logits.argmax(-1).view_as(tasks.query)
+    fitted = classifier.fit(Support.balanced(embeddings[tasks.support]))
+    return fitted.logits(queries).argmax(-1).view_as(tasks.query)
 
 
 @torch.inference_mode()
@@ -167,23 +167,25 @@ def evaluate(
     embedder: Embedder,
     images: ImageSet,
     *,
+    classifier: Chosen | None = None,
     way: int = 5,
     shots: Sequence[int] | None = None,
     query: int = 15,
     tasks: int = 10_000,
     seed: int = 0,
 ) -> Evaluation:
-    """The paper's protocol for a trained embedding: nearest prototype under its own similarity.
+    """The paper's protocol for a trained embedding, by the classifier it is made for or another.
 
     Without `shots`, those of 1, 5, 20 and 50 that the set's smallest class allows.
 
     >>> evaluate(load("runs/demo"), load_data("glyphs:test"), query=7)  # doctest: +SKIP
     """
-    shots = check_tasks(images, way, shots, query, tasks, seed)  # before the work of embedding
+    chosen = embedder.classifier(classifier)  # what is refused is so before the work of embedding
+    shots = check_tasks(images, way, shots, query, tasks, seed)
     return evaluate_embeddings(
         embedder.embed(images),
         images,
-        Prototype(embedder.card.similarity),
+        chosen,
         way=way,
         shots=shots,
         query=query,

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.embedders import Embedder
 from pseudoshot.tasks.gram import task_logits
 from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tasks.tasks import resample_tasks

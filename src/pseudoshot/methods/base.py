@@ -76,9 +76,9 @@ class Method(nn.Module, ABC):
         return None
 
     @classmethod
-    def test_classifier(cls, settings: Any) -> str:
-        """How its embeddings are used at test, a name of `evaluation.classifiers`."""
-        return "prototype"
+    def test_classifier(cls, settings: Any) -> dict[str, Any]:
+        """The classifier that its embeddings are made for, with its settings; {}: prototype."""
+        return {}
 
     def policies(self, views: Policy) -> Sequence[tuple[int, Policy]]:
         """How the V members of a pseudo-class are viewed: counts, and the policy of as many.

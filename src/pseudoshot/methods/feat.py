@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from pydantic import PositiveInt
 from torch import Tensor
@@ -34,8 +36,8 @@ class FEAT(EpisodicMethod):
         return build_transformer(dim, settings)
 
     @classmethod
-    def test_classifier(cls, settings: FEATSettings) -> str:
-        return "feat"
+    def test_classifier(cls, settings: FEATSettings) -> dict[str, Any]:
+        return {"name": "feat"}
 
     def objective(self, embeddings: Tensor, tasks: Tasks, generator: torch.Generator) -> Tensor:
         T, N, K = tasks.support.shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import PositiveFloat
@@ -40,8 +40,8 @@ class MetaOptNet(EpisodicMethod):
         self.scale = nn.Parameter(torch.tensor(_FIRST_SCALE))
 
     @classmethod
-    def test_classifier(cls, settings: MetaOptNetSettings) -> str:
-        return settings.solver
+    def test_classifier(cls, settings: MetaOptNetSettings) -> dict[str, Any]:
+        return {"name": settings.solver, "regularisation": settings.regularisation}
 
     def objective(self, embeddings: Tensor, tasks: Tasks, generator: torch.Generator) -> Tensor:
         gram = gram_matrix(embeddings)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pseudoshot.classifiers import Prototype
+from pseudoshot.classifiers import build_classifier
 from pseudoshot.data import ImageSet
 from pseudoshot.evaluation.few_shot import NovelTasks, TaskSampler, predict
 from pseudoshot.report.markup import figure, image, section, short_name, text
@@ -46,7 +46,7 @@ def task_section(novel: Novel, similarity: Similarity, views: ViewSettings) -> s
     images, task = novel.images, draw_task(novel.images)
     if task is None:
         return ""
-    predicted = predict(novel.embeddings, task, Prototype(similarity))[0]  # (N, Q)
+    predicted = predict(novel.embeddings, task, build_classifier("prototype", similarity))[0]
     drawing = _Drawing(images, Painter.of(images, views), task.support[0, :, 0].tolist())
     way, query = predicted.shape
     right = int((predicted == torch.arange(way)[:, None]).sum())

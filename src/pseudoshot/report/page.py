@@ -17,7 +17,7 @@ from string import Template
 from typing import Any
 
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import load
+from pseudoshot.embedders import load
 from pseudoshot.evaluation.records import read_records
 from pseudoshot.report.curves import curves_section
 from pseudoshot.report.markup import short_name, text

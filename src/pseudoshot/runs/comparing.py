@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pseudoshot.embedders.embedder import load
+from pseudoshot.embedders import load
 from pseudoshot.evaluation import Evaluation
 from pseudoshot.evaluation.comparison import Difference, differences
 from pseudoshot.runs.evaluating import evaluate_run

@@ -7,10 +7,9 @@ from pathlib import Path
 import torch
 
 from pseudoshot.backbones import build_backbone
-from pseudoshot.classifiers import Prototype
 from pseudoshot.data import default_query
 from pseudoshot.data import load as load_data
-from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.embedders import Embedder, load
 from pseudoshot.evaluation import Evaluation, evaluate_embeddings
 from pseudoshot.evaluation.few_shot import pixel_embeddings
 from pseudoshot.report import Novel
@@ -45,7 +44,7 @@ def run_demo(out: Path, seed: int) -> dict[str, list[Evaluation]]:
     results = {
         what: [
             evaluate_embeddings(
-                table, novel, Prototype(trained.card.similarity), way=way, shots=(1,), query=query
+                table, novel, trained.classifier(), way=way, shots=(1,), query=query
             )
             for way in WAYS
         ]

@@ -19,6 +19,7 @@ from pseudoshot.training.processes import Team, build_fabric
 from pseudoshot.training.trainer import Trainer
 
 WARM_UP, MEASURED = 2, 5  # steps
+LONG_ENOUGH = 20.0  # seconds, after which one measured step will do
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,12 @@ def dry_run(
     keep_freed_memory()
     fabric = build_fabric(1, 1, settings.optimisation.precision)
     trainer = Trainer(settings, images, Team(fabric))
-    seconds = []
-    for _ in range(WARM_UP + MEASURED):
+    seconds: list[float] = []
+    while len(seconds) < WARM_UP + MEASURED and not (seconds[1:] and sum(seconds) > LONG_ENOUGH):
         start = time.perf_counter()
         trainer.train_step()
         seconds.append(time.perf_counter() - start)
-    step = median(seconds[WARM_UP:])
+    step = median(seconds[min(WARM_UP, len(seconds) - 1) :])
     return DryRun(settings, len(images), trainer.steps, step, _peak_memory())
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pseudoshot.classifiers import CLASSIFIERS, Classifier
 from pseudoshot.data import default_query, default_views
 from pseudoshot.data import load as load_data
-from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.embedders import load
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.evaluation.records import append_record
-from pseudoshot.methods import METHODS
 from pseudoshot.report import Novel, write_report
 from pseudoshot.tools.console import console
-from pseudoshot.tools.registry import look_up
 from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.views import get_policy
 
@@ -38,13 +35,13 @@ def evaluate_run(
 ) -> Evaluation:
     """Measure a run on labelled images, record it in its folder and add it to its report.
 
-    `classifier` is a name of CLASSIFIERS, by default the one the run's method is made for. With
+    `classifier` is a name of CLASSIFIERS, by default the one the model is made for. With
     `pseudo`, tasks are made of views: each image is a class, and labels are not looked at.
 
     >>> evaluate_run("runs/demo", "glyphs", way=20, query=7)  # doctest: +SKIP
     """
     folder, embedder = RunFolder(Path(run)), load(run)
-    chosen = _classifier(folder, embedder, classifier)
+    chosen = embedder.classifier(classifier)
     images = load_data(
         str(data), split="test", root=data_root, size=embedder.card.size, rotations=rotations
     )
@@ -79,15 +76,3 @@ def record(folder: RunFolder, measured: Mapping[str, Sequence[Evaluation]], nove
         write_report(folder, novel=novel)
     except OSError as error:
         console.print(f"the report was not updated: {error}", markup=False, soft_wrap=True)
-
-
-def _classifier(folder: RunFolder, embedder: Embedder, name: str | None) -> Classifier:
-    """The named classifier, or the one the run's method is made for, with the run's head."""
-    regularisation = 1.0
-    if folder.started:
-        settings = folder.read_settings()
-        name = name or METHODS[settings.method.name].test_classifier(settings.method)
-        regularisation = getattr(settings.method, "regularisation", regularisation)
-    kind = look_up("classifier", name or "prototype", CLASSIFIERS)
-    head = folder.load_head(embedder.dim) if kind.needs_head else None
-    return kind(embedder.card.similarity, head, regularisation)

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.data import ImageSet, full_name
 from pseudoshot.data import load as load_data
-from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.embedders import Embedder, load
 from pseudoshot.report import write_report
 from pseudoshot.settings.config import read_config
 from pseudoshot.settings.resolve import resolve

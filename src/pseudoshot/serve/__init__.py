@@ -9,7 +9,9 @@ from pathlib import Path
 from pseudoshot.tools.errors import PseudoshotError
 
 
-def serve(run: str | Path, images: Path | None, host: str, port: int) -> None:
+def serve(
+    run: str | Path, images: Path | None, host: str, port: int, classifier: str | None = None
+) -> None:
     """Answer on http://host:port until interrupted."""
     try:
         import uvicorn
@@ -22,7 +24,7 @@ def serve(run: str | Path, images: Path | None, host: str, port: int) -> None:
     from pseudoshot.serve.session import Session
 
     listening = _listen(host, port)
-    app = build_app(Session(run, images), host)
+    app = build_app(Session(run, images, classifier), host)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     config = uvicorn.Config(app, log_level="warning", access_log=False)
     with suppress(KeyboardInterrupt):

@@ -18,11 +18,10 @@ from PIL import Image
 from pseudoshot.data.decode import decode
 from pseudoshot.data.folder import path_inside
 from pseudoshot.data.loading import expanded
-from pseudoshot.embedders.embedder import load
+from pseudoshot.embedders import load
 from pseudoshot.sorting.estimator import FewShotClassifier
 from pseudoshot.sorting.folders import Sorted, from_probabilities
-from pseudoshot.sorting.heads import Floats
-from pseudoshot.sorting.inputs import images_of_folder
+from pseudoshot.sorting.inputs import Floats, images_of_folder
 from pseudoshot.sorting.suggest import suggest
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -41,8 +40,12 @@ class Upload:
 class Session:
     """Images of a folder and images dropped onto the page, numbered in this order."""
 
-    def __init__(self, run: str | Path, folder: Path | None = None) -> None:
+    def __init__(
+        self, run: str | Path, folder: Path | None = None, classifier: str | None = None
+    ) -> None:
         self.embedder = load(run)
+        self.embedder.classifier(classifier)  # one that cannot be is refused now, not at a click
+        self.chosen = classifier
         self.folder = None if folder is None else expanded(folder).resolve()
         self.started = f"{os.getpid()}-{time.time_ns()}"  # no other session is called so
         self.files: list[str] = []
@@ -114,7 +117,7 @@ class Session:
         if unknown:
             raise PseudoshotError(f"there is no image {unknown[0]}")
         rows = self.embeddings[list(examples)]
-        classifier = FewShotClassifier(self.embedder, reject=reject)
+        classifier = FewShotClassifier(self.embedder, classifier=self.chosen, reject=reject)
         return classifier.fit(rows, list(examples.values()))
 
     def sort(self, examples: Mapping[int, str], reject: float | None = None) -> Sorted:

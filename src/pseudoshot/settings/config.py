@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pseudoshot.settings.options import all_options, flatten
+from pseudoshot.settings.options import all_options, flatten, option_name
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -22,7 +22,7 @@ def read_config(path: Path) -> dict[str, Any]:
     for part, value in tree.items():
         names = value if isinstance(value, dict) else {"name": value}
         for name in names:
-            option = known.get(part if name == "name" else name)
+            option = known.get(option_name(part, name))
             if option is None or (name != "name" and option.part != part):
                 parts = ", ".join(RunSettings.model_fields)
                 raise PseudoshotError(

@@ -1,7 +1,8 @@
 """Options: the settings by name alone, as the command line and Python take them.
 
 A part's choice has the part's name, `method`, and each of its settings has its own, `strength`: no
-two parts share one. In the tree they are `method.name` and `method.strength`.
+two parts share one, but for the classifier's, which are `classifier_similarity` and so on. In the
+tree they are `method.name`, `method.strength` and `classifier.similarity`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pydantic.fields import FieldInfo
 
 from pseudoshot.backbones import BACKBONES
 from pseudoshot.class_sources import CLASS_SOURCES
+from pseudoshot.classifiers import CLASSIFIERS
 from pseudoshot.methods import METHODS
 from pseudoshot.settings.tree import DataSettings, OptimisationSettings, RunSettings
 from pseudoshot.tools.registry import PartSettings, Registry, Settings
@@ -26,6 +28,7 @@ REGISTRIES: Mapping[str, Registry[Any]] = types.MappingProxyType(
         "views": POLICIES,
         "backbone": BACKBONES,
         "method": METHODS,
+        "classifier": CLASSIFIERS,
     }
 )
 GROUPS: Mapping[str, type[Settings]] = types.MappingProxyType(
@@ -69,8 +72,8 @@ def _of_part(part: str, models: Mapping[str, type[Settings]]) -> dict[str, Optio
             if not (field == "name" and issubclass(model, PartSettings)):
                 owners.setdefault(field, {})[entry] = info
     return {
-        field: Option(
-            field,
+        option_name(part, field): Option(
+            option_name(part, field),
             part,
             plain_type(next(iter(infos.values())).annotation),
             _shortest(infos),
@@ -78,6 +81,13 @@ def _of_part(part: str, models: Mapping[str, type[Settings]]) -> dict[str, Optio
         )
         for field, infos in owners.items()
     }
+
+
+def option_name(part: str, field: str) -> str:
+    """What the setting of a part is called as an option."""
+    if field == "name":
+        return part
+    return f"{part}_{field}" if part == "classifier" else field
 
 
 def _shortest(infos: Mapping[str, FieldInfo]) -> str:
@@ -116,7 +126,7 @@ def type_text(annotation: Any) -> str:
 
 
 def flatten(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Options from a tree.
+    """Options from a tree, or from a part of one.
 
     >>> flatten({"seed": 1, "method": {"name": "hms", "strength": 0.2}})
     {'seed': 1, 'method': 'hms', 'strength': 0.2}
@@ -124,7 +134,7 @@ def flatten(tree: Mapping[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for key, value in tree.items():
         if isinstance(value, Mapping):
-            options |= {key if name == "name" else name: v for name, v in value.items()}
+            options |= {option_name(key, name): v for name, v in value.items()}
         else:
             options[key] = value
     return options

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pseudoshot.backbones import BACKBONES
 from pseudoshot.data import default_views
 from pseudoshot.methods import METHODS, MethodSettings, TaskSettings
-from pseudoshot.settings.options import GROUPS, REGISTRIES, all_options, flatten
+from pseudoshot.settings.options import GROUPS, REGISTRIES, all_options, flatten, option_name
 from pseudoshot.settings.recipes import RECIPES
 from pseudoshot.settings.tree import MOST, RunSettings
 from pseudoshot.tools.errors import PseudoshotError
@@ -39,9 +39,9 @@ def resolve(given: Mapping[str, Any]) -> RunSettings:
         "backbone": recipe.backbone,
         "method": "baseline",
     }
-    choices = {**usual, **method.defaults, **given}
+    choices = {"classifier": "prototype", **usual, **method.defaults, **given}
     backbone = BACKBONES[choices["backbone"]]
-    known = usual.keys() | set().union(*(m.model_fields for m in _models(choices).values()))
+    known = _known(_models(choices))
     preferred = {**usual, **recipe.settings(backbone), **method.defaults}
     fitting = {name: value for name, value in preferred.items() if name in known}
     return validated({**fitting, **given})
@@ -49,19 +49,25 @@ def resolve(given: Mapping[str, Any]) -> RunSettings:
 
 def validated(options: Mapping[str, Any]) -> RunSettings:
     """Settings from complete options, refused where they are unknown, impossible or at odds."""
+    if "classifier" not in options:
+        method = _part("method", METHODS[options["method"]].Settings, options)
+        made_for = METHODS[options["method"]].test_classifier(method)
+        options = {**flatten({"classifier": {"name": "prototype", **made_for}}), **options}
     models = _models(options)
     _refuse_unknown(options, models)
-    tree: dict[str, Any] = {}
-    for part, model in models.items():
-        fields = {name: options[name] for name in model.model_fields if name in options}
-        if "name" in model.model_fields:
-            fields["name"] = options[part]
-        tree[part] = _parsed(model, fields)
+    tree = {part: _part(part, model, options) for part, model in models.items()}
     own = {name: options[name] for name in _run_fields() if name in options}
-    settings: RunSettings = _parsed(RunSettings, {**own, **tree})
+    settings: RunSettings = _parsed(RunSettings, {**own, **tree}, {})
     _refuse_impossible(settings.method)
     _refuse_smaller_views(settings)
     return settings
+
+
+def _part(part: str, model: type[Settings], options: Mapping[str, Any]) -> Any:
+    names = {field: option_name(part, field) for field in model.model_fields}
+    return _parsed(
+        model, {field: options[name] for field, name in names.items() if name in options}, names
+    )
 
 
 def check_same(saved: RunSettings, given: Mapping[str, Any]) -> None:
@@ -91,29 +97,37 @@ def _run_fields() -> list[str]:
 
 
 def _refuse_unknown(options: Mapping[str, Any], models: Mapping[str, type[Settings]]) -> None:
-    known = {*_run_fields(), "data", *REGISTRIES}.union(*(m.model_fields for m in models.values()))
-    strangers = [name for name in options if name not in known or name == "name"]
+    known = _known(models)
+    strangers = [name for name in options if name not in known]
     if not strangers:
         return
     name = strangers[0]
     option = all_options().get(name)
     if option is None:
-        raise unknown("setting", dashed(name), map(dashed, sorted(known - {"name"})))
-    has = ", ".join(dashed(f) for f in models[option.part].model_fields if f != "name")
+        raise unknown("setting", dashed(str(name)), map(dashed, sorted(known)))
+    fields = [f for f in models[option.part].model_fields if f != "name"]
+    has = ", ".join(dashed(option_name(option.part, field)) for field in fields)
     raise PseudoshotError(
         f"{REGISTRIES[option.part].part} '{options[option.part]}' has no setting "
         f"'{dashed(name)}': it has {has or 'none'}"
     )
 
 
-def _parsed(model: type[Settings], fields: Mapping[str, Any]) -> Any:
+def _known(models: Mapping[str, type[Settings]]) -> set[str]:
+    """The options that there are for the chosen parts."""
+    of_parts = {option_name(part, f) for part, model in models.items() for f in model.model_fields}
+    return {*_run_fields(), *of_parts}
+
+
+def _parsed(model: type[Settings], fields: Mapping[str, Any], names: Mapping[str, str]) -> Any:
     try:
         return model(**fields)
     except ValidationError as error:
         first = error.errors()[0]
         if not first["loc"]:  # two settings that do not go together
             raise PseudoshotError(first["msg"].removeprefix("Value error, ")) from error
-        name = dashed(shorten(first["loc"][0]))
+        field = str(first["loc"][0])
+        name = dashed(shorten(names.get(field, field)))
         message = f"--{name} {shorten(first['input'])}: {first['msg'].lower()}"
         raise PseudoshotError(message) from error
 

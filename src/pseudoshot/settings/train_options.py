@@ -41,6 +41,10 @@ class TrainOptions(TypedDict, total=False):
     solver: Literal["ridge", "svm"] | None
     regularisation: float | None
     views_per_class: int | None
+    classifier: str | None
+    classifier_similarity: Literal["sns", "cosine", "euclidean", "inner"] | None
+    classifier_inverse_regularisation: float | None
+    classifier_regularisation: float | None
     optimiser: Literal["adam", "sgd"] | None
     lr: float | None
     annealing: Literal["epoch", "step", "end"] | None

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, SerializeAsAny
 
+from pseudoshot.classifiers import ClassifierSettings
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
 from pseudoshot.methods import MethodSettings
 from pseudoshot.tools.registry import PartSettings, Settings
@@ -70,5 +71,7 @@ class RunSettings(Settings):
     """the network: conv4, or conv4-pyramid in the fast recipe"""
     method: SerializeAsAny[MethodSettings]
     """the objective: baseline where not given; `pseudoshot methods` lists them all"""
+    classifier: SerializeAsAny[ClassifierSettings]
+    """what the embedding is used with at test: what the method is made for where not given"""
     optimisation: OptimisationSettings
     """how the weights are found"""

@@ -13,34 +13,50 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from pseudoshot.embedders.embedder import Embedder, load
-from pseudoshot.sorting.calibration import choose_temperature
-from pseudoshot.sorting.heads import HEADS, Floats
-from pseudoshot.sorting.inputs import Images, embeddings_of, to_image_set
+from pseudoshot.classifiers import Chosen, Classifier, build_classifier
+from pseudoshot.embedders import Embedder, load
+from pseudoshot.sorting.calibration import choose_temperature, scores_of, support_of
+from pseudoshot.sorting.inputs import Floats, Images, embeddings_of, to_image_set
 from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.tools.registry import look_up
 
 MOST_SEEDS = 2**32  # what scikit-learn takes
 NONE_OF_THESE = "none of these"  # the label of a rejected image; where labels are numbers, -1
 
 
 class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A scikit-learn classifier of images, from one example a class on.
+    """A scikit-learn classifier of images, from one example per class on.
 
     Parameters
     ----------
-    model
-        An Embedder, a run folder or the name of a model in the box. Images are then a folder, an
+    model : Embedder, str or Path, optional
+        An Embedder, a run folder or the name of a bundled model. Images are then a folder, an
         ImageSet, or a list of paths, Pillow images or arrays; a 2-D array of floats is taken for
         embeddings that the model has already made. None: feature vectors are classified.
-    head
-        "prototype" (nearest class mean, SNS), "logistic" or "ridge".
-    views
+    classifier : str, mapping or ClassifierSettings, optional
+        How images are told apart by the examples: the name of one of `CLASSIFIERS`, or its
+        settings. None: what the model is made for; for feature vectors prototype under SNS. A
+        transductive one (with-head) looks at all images given to `predict` together.
+    views : int
         Random altered copies of each example that are averaged with it; 0 for none.
-    reject
+    reject : float, optional
         Images whose confidence is below are "none of these" (-1 where labels are integers).
-    seed
+    seed : int
         Of the views and of the folds that calibrate confidence.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    embedder_ : Embedder or None
+        The model, loaded.
+    classifier_ : Classifier
+        The entry of `CLASSIFIERS` that was chosen, with its settings.
+    fitted_ : Fitted
+        What it learnt from the examples: weights and biases where it is linear.
+    temperature_ : float
+        What its scores are divided by to be confidences.
+    n_features_in_ : int
+        The length of feature vectors; only where there is no model.
 
     >>> features, labels = np.eye(3), ["cat", "dog", "fish"]
     >>> FewShotClassifier().fit(features, labels).predict([[0.1, 2.0, 0.0]])
@@ -51,22 +67,22 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         model: Embedder | str | Path | None = None,
         *,
-        head: str = "prototype",
+        classifier: Chosen | None = None,
         views: int = 0,
         reject: float | None = None,
         seed: int = 0,
     ) -> None:
         self.model = model
-        self.head = head
+        self.classifier = classifier
         self.views = views
         self.reject = reject
         self.seed = seed
 
     def fit(self, X: Images, y: Sequence[Any] | npt.NDArray[Any] | None = None) -> Self:
         """From examples and their labels; those of an ImageSet or of a folder may be left out."""
-        fitter = look_up("head", self.head, HEADS)
         self._check_settings()
         self.embedder_ = load(self.model) if isinstance(self.model, str | Path) else self.model
+        self.classifier_ = self._chosen()
         if self.embedder_ is None:
             X, y = validate_data(self, X, y, dtype=np.float64)
         else:
@@ -77,17 +93,22 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = self._features(X, self.views)
         if len(features) != len(labels):
             raise PseudoshotError(f"{len(features)} images were given, and {len(labels)} labels")
-        way = len(self.classes_)
-        self.head_ = fitter(features, labels, way)
-        self.temperature_ = choose_temperature(fitter, features, labels, way, self.seed)
+        support = support_of(features, labels, len(self.classes_))
+        self.fitted_ = self.classifier_.fit(support)
+        self.temperature_ = choose_temperature(self.classifier_, self.fitted_, support, self.seed)
         return self
+
+    def _chosen(self) -> Classifier:
+        if self.embedder_ is None:
+            return build_classifier(self.classifier or "prototype")
+        return self.embedder_.classifier(self.classifier)
 
     def predict_proba(self, X: Images) -> Floats:
         """How likely each image is of each of `classes_`, (n, classes)."""
         check_is_fitted(self)
         if self.embedder_ is None:
             X = validate_data(self, X, dtype=np.float64, reset=False)
-        scores = self.head_.scores(self._features(X))
+        scores = scores_of(self.fitted_, self._features(X))
         probabilities: Floats = softmax(scores / self.temperature_, axis=1)
         return probabilities
 

@@ -16,10 +16,9 @@ import numpy as np
 from pseudoshot.data import ImageSet
 from pseudoshot.data import load as load_data
 from pseudoshot.data.loading import expanded
-from pseudoshot.embedders.embedder import load
+from pseudoshot.embedders import load
 from pseudoshot.sorting.estimator import FewShotClassifier
-from pseudoshot.sorting.heads import Floats
-from pseudoshot.sorting.inputs import images_of_folder
+from pseudoshot.sorting.inputs import Floats, images_of_folder
 from pseudoshot.sorting.saved import load_classifier
 from pseudoshot.tools.console import printable, progress_bar
 from pseudoshot.tools.errors import PseudoshotError
@@ -50,11 +49,11 @@ def classify_folder(
     csv: Path,
     sort_into: Path | None = None,
     copy: bool = False,
-    head: str | None = None,
+    classifier: str | None = None,
     views: int | None = None,
     reject: float | None = None,
 ) -> Sorted:
-    """Label the images of a folder from those of `support`, one subfolder a class; write a CSV.
+    """Label the images of a folder from those of `support`, one subfolder per class; write a CSV.
 
     `run` may also be a saved classifier, which needs no support.
 
@@ -67,22 +66,22 @@ def classify_folder(
     if sort_into is not None:
         _check_destination(sort_into, (images, support))
     if is_file(Path(run)):
-        if support is not None or head is not None or views is not None:
+        if support is not None or classifier is not None or views is not None:
             raise PseudoshotError(
-                f"'{run}' is a classifier fitted already: leave out --support, --head and --views"
+                f"'{run}' is a classifier fitted already: "
+                f"leave out --support, --classifier and --views"
             )
-        classifier = load_classifier(run)
-        classifier.rejecting(classifier.reject if reject is None else reject)
+        fitted = load_classifier(run)
+        fitted.rejecting(fitted.reject if reject is None else reject)
     elif support is None:
-        raise PseudoshotError("give --support: a folder with one subfolder a class")
+        raise PseudoshotError("give --support: a folder with one subfolder per class")
     else:
-        classifier = FewShotClassifier(
-            load(run), head=head or "prototype", views=views or 0, reject=reject
-        )
-        classifier.fit(support)
-    if classifier.embedder_ is None:
+        fitted = FewShotClassifier(
+            load(run), classifier=classifier, views=views or 0, reject=reject
+        ).fit(support)
+    if fitted.embedder_ is None:
         raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
-    result = label(classifier, images_of_folder(images, classifier.embedder_.card.size))
+    result = label(fitted, images_of_folder(images, fitted.embedder_.card.size))
     with replaced(csv) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         write_csv(result, file)
     if sort_into is not None:

@@ -16,12 +16,12 @@ from pseudoshot.data import ImageSet
 from pseudoshot.data.decode import decode, to_bytes, to_square
 from pseudoshot.data.folder import load_folder
 from pseudoshot.data.loading import expanded
-from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.embedders import Embedder
 from pseudoshot.evaluation.pseudo_tasks import view_set
-from pseudoshot.sorting.heads import Floats
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.views import get_policy
 
+Floats: TypeAlias = npt.NDArray[np.float64]
 AnImage: TypeAlias = str | os.PathLike[str] | Image.Image | npt.NDArray[np.generic]
 Images: TypeAlias = ImageSet | npt.NDArray[np.generic] | str | os.PathLike[str] | Iterable[AnImage]
 

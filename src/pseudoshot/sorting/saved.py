@@ -19,18 +19,18 @@ from pydantic import (
 )
 from safetensors import safe_open
 from safetensors.torch import save
-from torch import Tensor, from_numpy
+from torch import Tensor
 
 from pseudoshot.backbones import build_backbone
-from pseudoshot.embedders.embedder import Embedder, ModelCard, first_line
+from pseudoshot.classifiers import CLASSIFIERS, Linear, classifier_settings
+from pseudoshot.embedders import Embedder, ModelCard
 from pseudoshot.sorting.estimator import FewShotClassifier
-from pseudoshot.sorting.heads import HEADS, LinearHead
-from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file, replaced
-from pseudoshot.tools.registry import look_up
 
 _KEY = "pseudoshot.classifier"  # of the description, in the file's metadata
-_WEIGHT, _BIAS, _BACKBONE = "head.weight", "head.bias", "backbone."
+_WEIGHT, _BIAS, _BACKBONE = "classifier.weight", "classifier.bias", "backbone."
+_IN_FORMAT_1 = {"head.weight": _WEIGHT, "head.bias": _BIAS}
 
 
 class Description(BaseModel):
@@ -38,12 +38,12 @@ class Description(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     classes: Annotated[
         list[StrictBool] | list[StrictInt] | list[StrictFloat] | list[StrictStr],
         Field(min_length=1),
     ]
-    head: str
+    classifier: dict[str, Any]  # its settings, complete
     temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     reject: Annotated[float, Field(ge=0, le=1)] | None = None
     card: ModelCard | None = None  # none where feature vectors are classified
@@ -57,18 +57,23 @@ def save_classifier(classifier: FewShotClassifier, path: Path) -> None:
 
 def to_bytes(classifier: FewShotClassifier) -> bytes:
     """The contents of such a file."""
-    embedder = classifier.embedder_
+    embedder, fitted = classifier.embedder_, classifier.fitted_
+    if not isinstance(fitted, Linear):
+        raise PseudoshotError(
+            f"a classifier '{classifier.classifier_.name}' looks at all images together and "
+            f"cannot be saved: choose another one"
+        )
     labels: list[Any] = classifier.classes_.tolist()
     description = Description(
         classes=labels if classifier.classes_.dtype.kind in "biuf" else [str(x) for x in labels],
-        head=classifier.head,
+        classifier=_complete(classifier),
         temperature=classifier.temperature_,
         reject=classifier.reject,
         card=None if embedder is None else embedder.card,
     )
     weights: dict[str, Tensor] = {
-        _WEIGHT: from_numpy(classifier.head_.weight).contiguous(),
-        _BIAS: from_numpy(classifier.head_.bias),
+        _WEIGHT: fitted.weight[0].contiguous(),
+        _BIAS: fitted.bias[0].contiguous(),
     }
     if embedder is not None:
         state = embedder.backbone.state_dict()
@@ -90,7 +95,8 @@ def load_classifier(path: str | Path) -> FewShotClassifier:
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if text is None:
             raise PseudoshotError("it holds none")
-        return _rebuilt(Description.model_validate(json.loads(text)), weights)
+        fields, weights = _of_format_2(json.loads(text), weights)
+        return _rebuilt(Description.model_validate(fields), weights)
     except ValidationError as error:
         reason = error.errors()[0]["msg"]
     except Exception as error:  # a header of any content leads to errors of any kind
@@ -98,20 +104,43 @@ def load_classifier(path: str | Path) -> FewShotClassifier:
     raise PseudoshotError(f"'{path}' cannot be read as a classifier: {reason}")
 
 
+def _complete(classifier: FewShotClassifier) -> dict[str, Any]:
+    """Its settings with nothing left to a model: refitted without one, it would be the same."""
+    settings = classifier.classifier_.settings.model_dump()
+    if "similarity" in settings:
+        settings["similarity"] = classifier.classifier_.similarity
+    return settings
+
+
+def _of_format_2(fields: Any, weights: dict[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
+    """A file of format 1 named one of three heads, of which prototype was always by SNS."""
+    if not isinstance(fields, dict) or fields.get("format", 1) != 1 or "head" not in fields:
+        return fields, weights
+    name = fields["head"]
+    classifier = {"name": name, "similarity": "sns"} if name == "prototype" else {"name": name}
+    kept = {key: value for key, value in fields.items() if key != "head"}
+    return (
+        {**kept, "format": 2, "classifier": classifier},
+        {_IN_FORMAT_1.get(key, key): value for key, value in weights.items()},
+    )
+
+
 def _rebuilt(description: Description, weights: dict[str, Tensor]) -> FewShotClassifier:
-    look_up("head", description.head, HEADS)
-    head = LinearHead(weights.pop(_WEIGHT).double().numpy(), weights.pop(_BIAS).double().numpy())
+    weight, bias = weights.pop(_WEIGHT).double(), weights.pop(_BIAS).double()
     embedder, card = None, description.card
     if card is not None:
         backbone = build_backbone(card.backbone, card.channels, card.size)
         of_backbone = {name.removeprefix(_BACKBONE): value for name, value in weights.items()}
         backbone.load_state_dict(of_backbone)
         embedder = Embedder(backbone, card).eval()
-    way, dim = len(description.classes), head.weight.shape[1] if embedder is None else embedder.dim
-    if head.weight.shape != (way, dim) or head.bias.shape != (way,):
+    way, dim = len(description.classes), weight.shape[1] if embedder is None else embedder.dim
+    if weight.shape != (way, dim) or bias.shape != (way,):
         raise PseudoshotError("its weights are not those of its classes")
-    classifier = FewShotClassifier(embedder, head=description.head, reject=description.reject)
-    classifier.embedder_, classifier.head_ = embedder, head
+    settings = classifier_settings(description.classifier)
+    classifier = FewShotClassifier(embedder, classifier=settings, reject=description.reject)
+    kind = CLASSIFIERS[settings.name]
+    classifier.classifier_ = kind(settings, "sns" if card is None else card.similarity)
+    classifier.embedder_, classifier.fitted_ = embedder, Linear(weight[None], bias[None])
     classifier.classes_ = np.array(description.classes)
     classifier.temperature_ = description.temperature
     classifier.n_features_in_ = dim

@@ -15,10 +15,9 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 
-from pseudoshot.embedders.embedder import load
+from pseudoshot.embedders import load
 from pseudoshot.sorting.estimator import MOST_SEEDS
-from pseudoshot.sorting.heads import Floats
-from pseudoshot.sorting.inputs import images_of_folder
+from pseudoshot.sorting.inputs import Floats, images_of_folder
 from pseudoshot.tools.errors import PseudoshotError
 
 MOST_GROUPED = 20_000  # images that k-means looks at: of a larger set, a random part

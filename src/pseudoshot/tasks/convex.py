@@ -15,46 +15,57 @@ _TINY = 1e-12
 
 
 def ridge_logits(support: Tensor, cross: Tensor, shot: int, regularisation: float) -> Tensor:
-    """Ridge regression onto one-hot labels in closed form: (T, n, n), (T, m, n) to (T, m, N).
-
-    Of W = argmin |X W - Y|² + λ|W|² only X Xᵀ is needed: W = Xᵀ (X Xᵀ + λ I)⁻¹ Y.
-    """
+    """Ridge regression onto one-hot labels in closed form: (T, n, n), (T, m, n) to (T, m, N)."""
     support, cross = _of_unit_scale(support, cross)
-    identity = torch.eye(support.shape[1]).to(support)
-    factor = torch.linalg.cholesky(support + regularisation * identity)
-    return cross @ torch.cholesky_solve(
-        _one_hot(support, shot).expand(len(support), -1, -1), factor
-    )
+    labels = _one_hot(support, shot).expand(len(support), -1, -1)
+    return cross @ ridge_coefficients(support, labels, regularisation)
+
+
+def ridge_coefficients(
+    gram: Tensor, labels: Tensor, regularisation: float, balance: Tensor | None = None
+) -> Tensor:
+    """α (T, n, N) of W = Xᵀ α = argmin |D^½ (X W - Y)|² + λ|W|², from X Xᵀ (T, n, n) and Y.
+
+    α = (X Xᵀ + λ D⁻¹)⁻¹ Y; D, the weight of each instance (T, n), is 1 where not given.
+    """
+    identity = torch.eye(gram.shape[1]).to(gram)
+    penalty = identity if balance is None else identity / balance[:, None]
+    return torch.cholesky_solve(labels, torch.linalg.cholesky(gram + regularisation * penalty))
 
 
 def svm_logits(support: Tensor, cross: Tensor, shot: int, regularisation: float) -> Tensor:
-    """A linear multi-class SVM (Crammer and Singer 2001), C = 1 / λ, no intercept.
+    """A linear multi-class SVM, C = 1 / λ: (T, n, n), (T, m, n) to (T, m, N)."""
+    support, cross = _of_unit_scale(support, cross)
+    labels = _one_hot(support, shot).expand(len(support), -1, -1)
+    return cross @ svm_coefficients(support, labels, 1 / regularisation)
+
+
+def svm_coefficients(gram: Tensor, labels: Tensor, cost: float | Tensor) -> Tensor:
+    """α (T, n, N) of W = Xᵀ α, a linear SVM (Crammer and Singer 2001) without intercept.
 
     Its dual, min ½ tr(αᵀ K α) - tr(Yᵀ α) with CY - α in a simplex of mass C for each instance, is
     solved by accelerated projected gradient (Beck and Teboulle 2009). Further such steps, which
-    no longer move the solution, carry its gradient.
+    no longer move the solution, carry its gradient. C is one for all or (T, n, 1).
     """
-    support, cross = _of_unit_scale(support, cross)
-    labels = _one_hot(support, shot)
-    cost = 1 / regularisation
     # no eigenvalue of K exceeds its largest absolute row sum
-    rate = 1 / support.detach().abs().sum(2).amax(1)[:, None, None]
+    rate = 1 / gram.detach().abs().sum(2).amax(1).clamp_min(_TINY)[:, None, None]
+    most = cost * labels
 
     def descend(alpha: Tensor, steps: int) -> Tensor:
         ahead = alpha
         for count in range(steps):
-            moved = ahead - rate * (support @ ahead - labels)
+            moved = ahead - rate * (gram @ ahead - labels)
             previous = alpha
-            alpha = cost * labels - project_to_simplex(cost * labels - moved, cost)
+            alpha = most - project_to_simplex(most - moved, cost)
             ahead = alpha + count / (count + 3) * (alpha - previous)
         return alpha
 
     with torch.no_grad():
-        solution = descend(torch.zeros_like(labels.expand(len(support), -1, -1)), _SEARCH_STEPS)
-    return cross @ descend(solution, _LEARNT_STEPS)
+        solution = descend(torch.zeros_like(labels), _SEARCH_STEPS)
+    return descend(solution, _LEARNT_STEPS)
 
 
-def project_to_simplex(points: Tensor, mass: float) -> Tensor:
+def project_to_simplex(points: Tensor, mass: float | Tensor) -> Tensor:
     """The nearest points with entries of at least 0 that add up to `mass`, along the last axis."""
     descending = points.sort(-1, descending=True).values
     count = torch.arange(1, points.shape[-1] + 1).to(points)

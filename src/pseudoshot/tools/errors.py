@@ -16,3 +16,8 @@ class StoppedError(PseudoshotError):
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
         self.code = code
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in one line."""
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -68,7 +68,10 @@ class Registry(dict[str, type[E]]):
         if isinstance(given, PartSettings):
             return given
         fields = {"name": given} if not isinstance(given, Mapping) else dict(given)
-        return self[fields.get("name", "")].Settings(**fields)
+        name = fields.get("name", "")
+        if not isinstance(name, str):  # a file may hold anything, a list among it
+            raise unknown(self.part, name, self)
+        return self[name].Settings(**fields)
 
 
 def unknown(kind: str, name: object, choices: Iterable[str]) -> PseudoshotError:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from pseudoshot.class_sources import CLASS_SOURCES, Draw
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import Embedder, load
+from pseudoshot.embedders import Embedder, load
 from pseudoshot.tools.registry import PartSettings
 
 HELD_OUT = 256  # images kept from training for the label-free score, at most one in twenty

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.embedders import Embedder, ModelCard, channel_statistics, load
 from pseudoshot.methods import TaskSettings
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tasks.similarity import Similarity
@@ -26,6 +26,7 @@ def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
         mean=tuple(mean),
         std=tuple(std),
         similarity=similarity,
+        classifier=settings.classifier.model_dump(exclude_none=True),
         trained_on=trained_on,
     )
     return Embedder(build_backbone(card.backbone, images.channels, images.size), card)
@@ -44,5 +45,9 @@ def _continued(
         )
     labels = getattr(settings.class_source, "labels", None)
     trained_on = trained_on if labels is None else f"{labels:.0%} labels of {trained_on}"
-    changes = {"trained_on": f"{card.trained_on}; then {trained_on}", "similarity": similarity}
+    changes = {
+        "trained_on": f"{card.trained_on}; then {trained_on}",
+        "similarity": similarity,
+        "classifier": settings.classifier.model_dump(exclude_none=True),
+    }
     return Embedder(embedder.backbone, card.model_copy(update=changes)).train()

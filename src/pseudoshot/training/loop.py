@@ -6,7 +6,7 @@ import signal
 import time
 
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.embedders import Embedder
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import console

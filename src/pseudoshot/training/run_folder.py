@@ -18,18 +18,16 @@ from typing import Any
 
 import filelock
 import torch
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 
 from pseudoshot._version import __version__
 from pseudoshot.backbones import compiled
-from pseudoshot.embedders.embedder import first_line
 from pseudoshot.heads import Head
-from pseudoshot.methods import METHODS
 from pseudoshot.settings.resolve import check_same
 from pseudoshot.settings.saved import saved_settings
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.console import console
-from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import remove_unfinished, replaced, write_text
 from pseudoshot.training.checkpoint import load_state, save_state
 from pseudoshot.training.state import TrainingState, is_reachable
@@ -196,26 +194,10 @@ class RunFolder:
         return None
 
     def save_head(self, head: Head) -> None:
-        """Dropped at test, kept for study."""
+        """Used at test by some classifiers alone (`embedders/head.py` reads it)."""
         weights = {name: value.contiguous() for name, value in head.state_dict().items()}
         with replaced(self.head_path) as temporary:
             temporary.write_bytes(save(weights))
-
-    def load_head(self, dim: int) -> Head:
-        """The head that was trained beside an embedding of size `dim`."""
-        settings = self.read_settings()
-        head = METHODS[settings.method.name].build_head(dim, settings.method)
-        if head is None:
-            raise PseudoshotError(
-                f"'{self.path}' was trained by '{settings.method.name}', which has no head: "
-                f"choose a run of tsp-head, or another --classifier"
-            )
-        try:
-            head.load_state_dict(load_file(self.head_path))
-        except Exception as error:  # a header of any content leads to errors of any kind
-            reason = first_line(error)
-            raise PseudoshotError(f"{self.head_path} cannot be read: {reason}") from error
-        return head.eval()
 
     def append_log(self, record: dict[str, Any]) -> None:
         with self.log_path.open("a", encoding="utf-8") as log:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pseudoshot.backbones import Backbone, compiled
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.embedders import Embedder
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
 from pseudoshot.methods import METHODS, Batch, Loss, Method
 from pseudoshot.settings.tree import RunSettings

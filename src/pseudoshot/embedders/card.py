@@ -1,0 +1,64 @@
+"""ModelCard: what is said of a model beside its weights."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+
+from pseudoshot.backbones import BACKBONES
+from pseudoshot.classifiers import ClassifierSettings, classifier_settings
+from pseudoshot.data import ImageSet
+from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
+from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tools.errors import PseudoshotError
+
+
+class ModelCard(BaseModel):
+    """What `model.json` says: enough to rebuild the backbone and treat an image as in training."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1] = 1  # of these two files
+    backbone: str
+    channels: int
+    size: int = Field(ge=1, le=MOST_PIXELS_A_SIDE)
+    mean: tuple[FiniteFloat, ...]  # of each channel over the training images, in [0, 1]
+    std: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
+    similarity: Similarity  # what it was trained with, and is tested with
+    classifier: dict[str, Any] = {}  # what it is made for; {}: prototype
+    trained_on: str = ""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.backbone not in BACKBONES:
+            raise ValueError(f"there is no backbone {self.backbone[:40]!r}")
+        if self.channels not in (1, 3):
+            raise ValueError(f"images have 1 or 3 channels, not {self.channels}")
+        if not len(self.mean) == len(self.std) == self.channels:
+            raise ValueError(f"mean and std are not those of {self.channels} channels")
+        try:
+            self.classifier_settings()
+        except PseudoshotError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    def classifier_settings(self) -> ClassifierSettings:
+        """Of the classifier that the model is made for."""
+        return classifier_settings({"name": "prototype", **self.classifier})
+
+
+def channel_statistics(images: ImageSet, sample: int = 10_000) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each channel in [0, 1], over evenly spaced images."""
+    step = max(1, len(images) // sample)
+    chosen = images.images[::step]
+    count, total, squares = 0, np.zeros(images.channels), np.zeros(images.channels)
+    for start in range(0, len(chosen), 1024):
+        part = chosen[start : start + 1024].reshape(-1, images.channels) / 255.0
+        count += len(part)
+        total += part.sum(0)
+        squares += np.square(part).sum(0)
+    mean = total / count
+    std = np.sqrt(np.maximum(squares / count - mean**2, 1e-8))
+    return mean.tolist(), std.tolist()
