@@ -15,7 +15,7 @@ import numpy as np
 
 import pseudoshot
 from pseudoshot.sorting import FewShotClassifier
-from pseudoshot.sorting.suggest import suggest
+from pseudoshot.sorting.suggesting import suggest_rows
 
 WAY, IMAGES_A_CLASS = 5, 100
 LABELS = (5, 10, 20)
@@ -44,7 +44,7 @@ def main() -> None:
             )
             sides = (
                 random.choice(len(pool), count, replace=False),
-                np.array(suggest(embeddings[pool], count, seed=task)),
+                np.array(suggest_rows(embeddings[pool], count, seed=task)),
             )
             scores[task] = [accuracy(embeddings[pool], images.labels[pool], s) for s in sides]
         gain = scores[:, 1] - scores[:, 0]

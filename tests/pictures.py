@@ -23,7 +23,7 @@ def draw_noise(folder: Path, count: int, side: int) -> None:
     """Images of noise in two classes, a and b."""
     pixels = np.random.default_rng(0).integers(0, 256, (count, side, side, 3), dtype=np.uint8)
     for index, image in enumerate(pixels):
-        (folder / "ab"[index % 2]).mkdir(exist_ok=True)
+        (folder / "ab"[index % 2]).mkdir(exist_ok=True, parents=True)
         Image.fromarray(image).save(folder / "ab"[index % 2] / f"{index:02d}.png")
 
 

@@ -6,8 +6,7 @@
 >>> pseudoshot.evaluate(model, images, way=20, query=7)  # doctest: +SKIP
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pseudoshot.tools.threads  # noqa: F401 (before torch, whose OpenMP reads its setting once)
 from pseudoshot._version import __version__
@@ -18,30 +17,33 @@ if TYPE_CHECKING:
     from pseudoshot.data import load as load_data
     from pseudoshot.embedders import Embedder, load
     from pseudoshot.evaluation import Evaluation, evaluate
-    from pseudoshot.runs import train
-    from pseudoshot.runs.comparing import compare
-    from pseudoshot.sorting import FewShotClassifier, load_classifier
+    from pseudoshot.runs import compare, finetune, train
+    from pseudoshot.sorting import FewShotClassifier, load_classifier, save_classifier, suggest
+else:
+    # Loaded when first asked for: `pseudoshot --help` need not wait for torch. Type checkers see
+    # the imports above alone.
+    from importlib import import_module
 
-# Loaded when first asked for: `pseudoshot --help` need not wait for torch.
-_HOMES = {
-    "Embedder": ("pseudoshot.embedders", "Embedder"),
-    "Evaluation": ("pseudoshot.evaluation", "Evaluation"),
-    "FewShotClassifier": ("pseudoshot.sorting", "FewShotClassifier"),
-    "ImageSet": ("pseudoshot.data", "ImageSet"),
-    "compare": ("pseudoshot.runs.comparing", "compare"),
-    "evaluate": ("pseudoshot.evaluation", "evaluate"),
-    "load": ("pseudoshot.embedders", "load"),
-    "load_classifier": ("pseudoshot.sorting", "load_classifier"),
-    "load_data": ("pseudoshot.data", "load"),
-    "train": ("pseudoshot.runs", "train"),
-}
+    _HOMES = {
+        "pseudoshot.data": ("ImageSet",),
+        "pseudoshot.embedders": ("Embedder", "load"),
+        "pseudoshot.evaluation": ("Evaluation", "evaluate"),
+        "pseudoshot.runs": ("compare", "finetune", "train"),
+        "pseudoshot.sorting": (
+            *("FewShotClassifier", "load_classifier", "save_classifier", "suggest"),
+        ),
+    }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    def __getattr__(name):
+        if name == "load_data":
+            return import_module("pseudoshot.data").load
+        for module, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(module), name)
         raise AttributeError(f"module 'pseudoshot' has no attribute '{name}'")
-    module, attribute = _HOMES[name]
-    return getattr(import_module(module), attribute)
+
+    def __dir__():
+        return sorted({*globals(), *__all__})
 
 
 __all__ = [
@@ -53,8 +55,11 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
+    "finetune",
     "load",
     "load_classifier",
     "load_data",
+    "save_classifier",
+    "suggest",
     "train",
 ]

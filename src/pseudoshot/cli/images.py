@@ -92,9 +92,9 @@ def suggest(run: str, /, *, images: Path, count: int = 10, seed: int = 0) -> Non
     seed
         Of the grouping.
     """
-    from pseudoshot.sorting.suggest import suggest_images
+    from pseudoshot.sorting import suggest as suggest_files
 
-    for file in suggest_images(run, images, count, seed):
+    for file in suggest_files(run, images, count, seed):
         sys.stdout.buffer.write(os.fsencode(images / file) + b"\n")
 
 

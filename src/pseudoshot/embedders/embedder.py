@@ -34,7 +34,19 @@ _LUMA = (0.299, 0.587, 0.114)
 
 
 class Embedder(nn.Module):
-    """Images in, embeddings out; any number of channels and any size are brought to the model's."""
+    """Images in, embeddings out; any number of channels and any size are brought to the model's.
+
+    Attributes
+    ----------
+    card
+        What is said of the model: size, channels, normalisation, similarity, classifier.
+    dim
+        How many numbers an embedding has.
+
+    >>> from pseudoshot.embedders import load
+    >>> load("conv4-cifar-fs").embed(np.zeros((2, 40, 30, 3), np.uint8)).shape
+    torch.Size([2, 64])
+    """
 
     def __init__(self, backbone: Backbone, card: ModelCard, folder: Path | None = None) -> None:
         super().__init__()

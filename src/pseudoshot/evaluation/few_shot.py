@@ -38,7 +38,23 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A result and the protocol it was obtained by."""
+    """A result and the protocol it was obtained by.
+
+    Attributes
+    ----------
+    results
+        Accuracy and interval in percent, one per shot.
+    scores
+        Percent right in every task, (shots, tasks).
+    classifier, setting, similarity
+        How queries were told apart; inductive, or transductive: together.
+    data, note, way, query, tasks, seed
+        What the tasks were.
+    fingerprint, labelling
+        Of the image set, and of which row has which label.
+
+    >>> evaluate(load("runs/demo"), images).results[0].accuracy  # doctest: +SKIP
+    """
 
     data: str
     note: str  # what else the set's protocol must state, such as rotations as classes
@@ -176,7 +192,17 @@ def evaluate(
 ) -> Evaluation:
     """The paper's protocol for a trained embedding, by the classifier it is made for or another.
 
-    Without `shots`, those of 1, 5, 20 and 50 that the set's smallest class allows.
+    Parameters
+    ----------
+    embedder, images
+        A model and a labelled image set of classes it was not trained on.
+    classifier
+        A name, or settings, of `pseudoshot.classifiers`; what the model is made for by default.
+    way, shots, query
+        Classes per task; examples of each, by default those of 1, 5, 20 and 50 that the set's
+        smallest class allows; images of each to recognise.
+    tasks, seed
+        How many tasks, and the seed of their draw.
 
     >>> evaluate(load("runs/demo"), load_data("glyphs:test"), query=7)  # doctest: +SKIP
     """

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from pseudoshot.embedders import load
 from pseudoshot.evaluation import Evaluation
 from pseudoshot.evaluation.comparison import Difference, differences
-from pseudoshot.runs.evaluating import evaluate_run
+from pseudoshot.runs.evaluating import ProtocolOptions, evaluate_run
 from pseudoshot.tools.errors import PseudoshotError
 
 _OWN = ("similarity", "classifier", "setting", "results")  # what two runs may differ in
@@ -43,11 +43,13 @@ class Comparison:
         return {**shared, "runs": [run.as_dict() for run in self.runs]}
 
 
-def compare(runs: Sequence[str | Path], data: str | Path, **options: Any) -> Comparison:
-    """Measure runs, or models in the box, on the same tasks, and each against the first.
+def compare(
+    runs: Sequence[str | Path], data: str | Path, **options: Unpack[ProtocolOptions]
+) -> Comparison:
+    """Measure runs, or bundled models, on the same tasks, and each against the first.
 
-    Options are those of `evaluate_run`: way, shots, query, tasks, seed, classifier, … Each
-    evaluation is recorded in the folder of its run.
+    Options are those of `pseudoshot evaluate`. Each evaluation is recorded in the folder of its
+    run.
 
     >>> compare(["runs/a", "runs/b"], "cifar-fs", shots=[1, 5])  # doctest: +SKIP
     """

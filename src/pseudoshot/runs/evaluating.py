@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from pseudoshot.data import default_query, default_views
 from pseudoshot.data import load as load_data
@@ -17,6 +18,20 @@ from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.views import get_policy
 
 PSEUDO_SHOTS, PSEUDO_IMAGES = (1, 5), 1_000
+
+
+class ProtocolOptions(TypedDict, total=False):
+    """The keywords of `evaluate_run`, for what passes them on."""
+
+    way: int
+    shots: Sequence[int] | None
+    query: int | None
+    tasks: int
+    seed: int
+    rotations: bool
+    classifier: str | None
+    pseudo: bool
+    data_root: Path | None
 
 
 def evaluate_run(

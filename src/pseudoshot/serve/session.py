@@ -22,7 +22,7 @@ from pseudoshot.embedders import load
 from pseudoshot.sorting.estimator import FewShotClassifier
 from pseudoshot.sorting.folders import Sorted, from_probabilities
 from pseudoshot.sorting.inputs import Floats, images_of_folder
-from pseudoshot.sorting.suggest import suggest
+from pseudoshot.sorting.suggesting import suggest_rows
 from pseudoshot.tools.errors import PseudoshotError
 
 THUMBNAIL = 160  # pixels a side
@@ -62,7 +62,7 @@ class Session:
         images = images_of_folder(folder, self.embedder.card.size, stay_inside=True)
         self.files, self.skipped = list(images.files), list(images.skipped)
         self.embeddings = self.embedder.embed(images).double().numpy()
-        self.suggested = suggest(self.embeddings, SUGGESTED)
+        self.suggested = suggest_rows(self.embeddings, SUGGESTED)
 
     def __len__(self) -> int:
         return len(self.files) + len(self.uploads)
@@ -94,7 +94,7 @@ class Session:
             first = len(self)
             self.uploads.extend(uploads)
             self.embeddings = np.concatenate((self.embeddings, embeddings))
-            self.suggested = suggest(self.embeddings, SUGGESTED)
+            self.suggested = suggest_rows(self.embeddings, SUGGESTED)
         return list(range(first, first + len(uploads)))
 
     def thumbnail(self, number: int) -> bytes:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pseudoshot.settings.options import all_options, flatten, option_name
+from pseudoshot.settings.options import (
+    GROUPS,
+    REGISTRIES,
+    all_options,
+    flatten,
+    option_name,
+)
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -18,18 +25,29 @@ def read_config(path: Path) -> dict[str, Any]:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise PseudoshotError(f"the settings '{path}' cannot be read: {error}") from error
-    known = all_options()
-    for part, value in tree.items():
-        names = value if isinstance(value, dict) else {"name": value}
-        for name in names:
-            option = known.get(option_name(part, name))
-            if option is None or (name != "name" and option.part != part):
-                parts = ", ".join(RunSettings.model_fields)
-                raise PseudoshotError(
-                    f"the settings '{path}' have no place for '{part}.{name}': they are a table "
-                    f"per part, as `pseudoshot train --dry-run` prints them; parts are {parts}"
-                )
+    strangers = [place for place in _places(tree) if not _has_place(*place)]
+    if strangers:
+        name = ".".join(filter(None, strangers[0]))
+        raise PseudoshotError(
+            f"the settings '{path}' have no place for '{name}': they are a table per part, as "
+            f"`pseudoshot train --dry-run` prints them; parts are "
+            f"{', '.join(_PARTS)}"
+        )
     return flatten(tree)
+
+
+_PARTS = (*REGISTRIES, *GROUPS)
+
+
+def _places(tree: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Part and name of every setting in the tree; those of the run itself are of no part."""
+    for key, value in tree.items():
+        yield from ((key, name) for name in value) if isinstance(value, dict) else (("", key),)
+
+
+def _has_place(part: str, name: str) -> bool:
+    option = all_options().get(option_name(part, name))
+    return option is not None and (option.part == part or (part in _PARTS and name == "name"))
 
 
 def to_toml(settings: RunSettings) -> str:

@@ -49,9 +49,12 @@ class Description(BaseModel):
     card: ModelCard | None = None  # none where feature vectors are classified
 
 
-def save_classifier(classifier: FewShotClassifier, path: Path) -> None:
-    """All of a fitted classifier, in one file that `load_classifier` reads."""
-    with replaced(path) as temporary:
+def save_classifier(classifier: FewShotClassifier, path: str | Path) -> None:
+    """All of a fitted classifier, in one file that `load_classifier` reads.
+
+    >>> save_classifier(classifier, "classifier.safetensors")  # doctest: +SKIP
+    """
+    with replaced(Path(path)) as temporary:
         temporary.write_bytes(to_bytes(classifier))
 
 

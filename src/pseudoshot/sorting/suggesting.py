@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 
-from pseudoshot.embedders import load
+from pseudoshot.embedders import Embedder, load
 from pseudoshot.sorting.estimator import MOST_SEEDS
 from pseudoshot.sorting.inputs import Floats, images_of_folder
 from pseudoshot.tools.errors import PseudoshotError
@@ -24,18 +24,34 @@ MOST_GROUPED = 20_000  # images that k-means looks at: of a larger set, a random
 _TINY = 1e-12
 
 
-def suggest_images(run: str | Path, images: str | Path, count: int, seed: int = 0) -> list[str]:
-    """The files of a folder to label first, the largest group's first."""
-    embedder = load(run)
+def suggest(
+    model: Embedder | str | Path, images: str | Path, count: int = 10, seed: int = 0
+) -> list[str]:
+    """The files of a folder to label first, the largest group's first.
+
+    Parameters
+    ----------
+    model
+        An Embedder, a run folder or the name of a bundled model.
+    images
+        The folder of unlabelled images.
+    count
+        How many images you are going to label.
+    seed
+        Of the grouping.
+
+    >>> suggest("conv4-cifar-fs", "photos", count=5)  # doctest: +SKIP
+    """
+    embedder = load(model) if isinstance(model, str | Path) else model
     image_set = images_of_folder(Path(images), embedder.card.size)
-    rows = suggest(embedder.embed(image_set).double().numpy(), count, seed)
+    rows = suggest_rows(embedder.embed(image_set).double().numpy(), count, seed)
     return [image_set.files[row] for row in rows]
 
 
-def suggest(embeddings: Floats, count: int, seed: int = 0) -> list[int]:
+def suggest_rows(embeddings: Floats, count: int, seed: int = 0) -> list[int]:
     """Rows of (n, d) to label first; fewer than `count` where there are no more, or none different.
 
-    >>> suggest(np.array([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]]), 2)
+    >>> suggest_rows(np.array([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]]), 2)
     [1, 3]
     """
     if count < 1:
