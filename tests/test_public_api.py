@@ -25,7 +25,7 @@ pseudoshot.save_classifier(classifier, "classifier.safetensors")
 BAD = {
     "pseudoshot.lod('x')": 'Module has no attribute "lod"',
     "pseudoshot.train('photos', 'runs/mine', epocs=3)": 'Unexpected keyword argument "epocs"',
-    "pseudoshot.train('photos', 'runs/mine', epochs='three')": '"train" has incompatible type "str"',
+    "pseudoshot.train('photos', 'runs/mine', epochs='three')": 'incompatible type "str"',
     "pseudoshot.finetune('runs/a', 'photos', 'runs/b', label=0.1)": 'keyword argument "label"',
     "pseudoshot.compare(['a', 'b'], 'cub', shot=[1])": 'keyword argument "shot"',
     "pseudoshot.evaluate(pseudoshot.load('x'), classifer='ridge')": '"classifer"',

@@ -91,8 +91,12 @@ def test_data_lists_every_set(tmp_path):
         (["train", "glyphs:val"], "'glyphs' has no split 'val'"),
         (["train", "glyphs", "--rotations"], "rotations.*omniglot"),
         (["train", "glyphs", "--resume"], "no run to resume"),
-        (["train", "glyphs", "--episode", "3"], "has no setting 'episode'"),
-        (["train", "glyphs", "--data", "x"], "has no setting 'data'"),
+        (["train", "glyphs", "--episode", "3"], "episode"),
+        (["train", "glyphs", "--data", "x"], "--data"),
+        (
+            ["train", "glyphs", "--method", "supervised", "--tasks", "9"],
+            "no setting 'tasks': it has",
+        ),
         (["train", "glyphs", "--seed", str(2**63)], "--seed"),
     ],
 )
@@ -185,11 +189,11 @@ def test_methods_are_listed_with_their_settings():
 def test_a_methods_setting_is_given_by_name_and_an_unknown_one_names_the_valid(photos, tmp_path):
     run = tmp_path / "run"
     arguments = ("train", photos, "--out", run, "--method", "hms", *SMALL)
-    refused(pseudoshot(*arguments, "--strenght", "0.5"), "no setting 'strenght': .*strength")
-    refused(pseudoshot(*arguments, "--strength", "2"), "--strength 2: .*less than or equal to 1")
+    refused(pseudoshot(*arguments, "--strenght", "0.5"), "strenght.*--strength")
+    refused(pseudoshot(*arguments, "--strength", "2"), "--strength 2.0: .*less than or equal to 1")
     result = pseudoshot(*arguments, "--strength", "0.2", "--neighbours-from", "batch")
     assert result.returncode == 0, result.stderr
-    settings = json.loads((run / "run.json").read_text())["settings"]["episode"]
+    settings = json.loads((run / "run.json").read_text())["settings"]["method"]
     assert (settings["strength"], settings["neighbours_from"]) == (0.2, "batch")
 
 

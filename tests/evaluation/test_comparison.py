@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pseudoshot.classifiers import Prototype
+from pseudoshot.classifiers import build_classifier
 from pseudoshot.data import ImageSet
 from pseudoshot.evaluation import evaluate_embeddings
 from pseudoshot.evaluation.comparison import differences, paired_difference
@@ -61,7 +61,9 @@ def evaluated(of: int, size: int = 4, **protocol):
     embeddings = torch.randn(120, 3, generator=torch.Generator().manual_seed(of))
     embeddings[:, 0] += torch.from_numpy(labels)
     options = {"shots": (1, 5), "query": 5, "tasks": 50, **protocol}
-    return evaluate_embeddings(embeddings, images, Prototype("euclidean"), **options)
+    return evaluate_embeddings(
+        embeddings, images, build_classifier("prototype", "euclidean"), **options
+    )
 
 
 def test_evaluations_are_compared_at_every_shot_whatever_the_images_size():

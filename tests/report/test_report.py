@@ -23,6 +23,7 @@ from pseudoshot.report.pictures import Painter
 from pseudoshot.report.scores import accuracy_sections
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.training.run_folder import RunFolder
+from pseudoshot.views import POLICIES
 from tests.evaluation.test_records import make_evaluation
 from tests.report.reading import Page, read
 
@@ -292,9 +293,9 @@ def test_characters_are_shown_as_ink_photographs_as_they_are() -> None:
     dark = np.zeros((2, 12, 12, 1), dtype=np.uint8)
     dark[:, 5:7] = 255
     images = ImageSet("toy", dark)
-    assert Painter.of(images, "strokes").inverted
+    assert Painter.of(images, POLICIES.parse("strokes")).inverted
     assert not Painter.of(ImageSet("toy", 255 - dark), "strokes").inverted
-    assert not Painter.of(images, "amdim").inverted
+    assert not Painter.of(images, POLICIES.parse("amdim")).inverted
 
 
 @pytest.mark.parametrize("name", [*CLASSIFIERS, f"another{EVIL}"])

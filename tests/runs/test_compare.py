@@ -122,7 +122,7 @@ def test_evaluating_a_run_records_it_and_keeps_what_was_measured_before(
 def test_runs_of_other_images_are_refused(
     runs: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pseudoshot.runs import compare as module
+    from pseudoshot.runs import comparing as module
 
     sets = iter(("glyphs:test", "glyphs:train"))
     monkeypatch.setattr(

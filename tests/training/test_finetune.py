@@ -140,7 +140,7 @@ def test_the_card_says_what_the_method_is_made_for(data, tmp_path):
     assert model.card.classifier == {"name": "svm", "regularisation": 0.3}
     assert load(tmp_path / "run").classifier().settings.regularisation == 0.3
     finetune(tmp_path / "run", data, tmp_path / "tuned", labels=0.5, epochs=1)
-    assert load(tmp_path / "tuned").card.classifier == {}
+    assert load(tmp_path / "tuned").card.classifier == {"name": "prototype"}
 
 
 def test_a_model_just_trained_has_its_head(data, tmp_path):

@@ -74,7 +74,7 @@ def test_a_run_of_two_processes_stops_resumes_and_ends_with_the_same_bits(data, 
     first, second = (load_file(r / "model.safetensors") for r in (tmp_path / "unbroken", broken))
     assert all(torch.equal(first[name], second[name]) for name in first)
     settings = json.loads((broken / "run.json").read_text())["settings"]
-    assert settings["sync_bn"] is True
+    assert settings["optimisation"]["sync_bn"] is True
 
 
 def test_an_episode_that_cannot_be_shared_is_refused(data, tmp_path):

@@ -18,7 +18,9 @@ def main(name: str) -> None:
     team = Team(fabric)
     torch.manual_seed(0)
     kind = METHODS[name]
-    settings = kind.Settings(images=C, way=3, query=V - 1, tasks=5)
+    wanted = {"images": C, "way": 3, "query": V - 1, "tasks": 5, "views_per_class": V}
+    fields = kind.Settings.model_fields
+    settings = kind.Settings(**{key: value for key, value in wanted.items() if key in fields})
     whole = kind(build_backbone("conv4", 1, 16), settings, classes=C).double()
     shared = copy.deepcopy(whole)
     views = torch.rand(C, V, 1, 16, 16, dtype=torch.float64)
@@ -34,7 +36,7 @@ def main(name: str) -> None:
     torch.manual_seed(1)
     mine = team.part(views)
     assert len(mine) == C // 2
-    batch = Batch(mine, torch.Generator().manual_seed(2), classes, team.join)
+    batch = Batch(mine, torch.Generator().manual_seed(2), classes, join=team.join)
     loss = wrapped.loss(batch)
     fabric.backward(loss.value)
 

@@ -37,7 +37,7 @@ def train(
     data_root: DataRoot = None,
     devices: int = 1,
     nodes: int = 1,
-    settings: Annotated[AllSettings, Parameter(name="*")] = None,
+    settings: Annotated[AllSettings, Parameter(name="*")] = AllSettings(),  # noqa: B008 (frozen)
 ) -> None:
     """
     Parameters
@@ -58,7 +58,7 @@ def train(
     nodes
         Machines of as many devices each, started by torchrun or SLURM.
     """
-    options: dict[str, Any] = {} if settings is None else asdict(settings)
+    options = asdict(settings)
     if dry_run:
         print(estimate(data, config=config, data_root=data_root, options=options))
         return
@@ -86,7 +86,7 @@ def finetune(
     out: Path,
     resume: Switch = False,
     data_root: DataRoot = None,
-    settings: Annotated[TuningSettings, Parameter(name="*")] = None,
+    settings: Annotated[TuningSettings, Parameter(name="*")] = TuningSettings(),  # noqa: B008 (frozen)
 ) -> None:
     """
     Parameters
@@ -100,7 +100,7 @@ def finetune(
     resume
         Continue an interrupted run, bit for bit.
     """
-    options: dict[str, Any] = {} if settings is None else asdict(settings)
+    options = asdict(settings)
     run_finetuning(run, data, out, resume=resume, data_root=data_root, **options)
     _say_next("fine-tuned", out, data)
 

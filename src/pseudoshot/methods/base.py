@@ -15,7 +15,6 @@ from pseudoshot.backbones import Backbone
 from pseudoshot.heads import Head, adapted_gram
 from pseudoshot.methods.settings import HeadSettings, MethodSettings, TaskSettings
 from pseudoshot.tasks.gram import task_loss
-from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tasks.tasks import Tasks, exhaustive_tasks, resample_tasks
 from pseudoshot.views import Policy
 
@@ -62,7 +61,6 @@ class Method(nn.Module, ABC):
     # What it prefers to the recipe, by the names of options: {"class_source": "labels"}.
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     second_order: ClassVar[bool] = False  # True: its loss holds gradients of the backbone
-    similarity: Similarity = "sns"  # what its embeddings are made for
 
     def __init__(self, backbone: Backbone, settings: Any, classes: int = 0) -> None:
         super().__init__()
@@ -114,10 +112,6 @@ class EpisodicMethod(Method):
 
     Settings = TaskSettings
     settings: TaskSettings
-
-    def __init__(self, backbone: Backbone, settings: Any, classes: int = 0) -> None:
-        super().__init__(backbone, settings, classes)
-        self.similarity = settings.similarity
 
     def draw_tasks(self, batch: Batch) -> Tasks:
         """SES, or every one-shot split once."""

@@ -22,6 +22,11 @@ class MethodSettings(PartSettings):
         """How many views of an image, or images of a class, an episode holds."""
         raise NotImplementedError
 
+    @property
+    def test_similarity(self) -> Similarity:
+        """What embeddings are compared by at test: that of the tasks, where there are any."""
+        return "sns"
+
 
 class ViewCountSettings(MethodSettings):
     """Of methods that make no tasks."""
@@ -64,6 +69,10 @@ class TaskSettings(MethodSettings):
     @property
     def V(self) -> int:  # noqa: N802
         return self.shot + self.query
+
+    @property
+    def test_similarity(self) -> Similarity:
+        return self.similarity
 
     @property
     def resolved_temperature(self) -> float:

@@ -17,7 +17,6 @@ from string import Template
 from typing import Any
 
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders import load
 from pseudoshot.evaluation.records import read_records
 from pseudoshot.report.curves import curves_section
 from pseudoshot.report.markup import short_name, text
@@ -51,7 +50,7 @@ def write_report(
         _keep(fragments / "views.html", section)
     if novel is not None:
         name = novel.images.name.encode(errors="surrogatepass")
-        section = task_section(novel, load(folder.path).card.similarity, settings.views)
+        section = task_section(novel, settings.method.test_similarity, settings.views)
         _keep(fragments / f"task-{zlib.crc32(name):08x}.html", section)
     pictures = [*fragments.glob("views.html"), *sorted(fragments.glob("task-*.html"))]
     sections = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
@@ -12,12 +13,14 @@ from rich.table import Table
 from pseudoshot.data import SourceInfo, SplitCount
 from pseudoshot.evaluation import Accuracy, Evaluation
 from pseudoshot.methods import METHODS, Method, TaskSettings
-from pseudoshot.runs.comparing import Comparison
 from pseudoshot.settings.describe import default_text, own_fields
 from pseudoshot.settings.resolve import dashed
-from pseudoshot.sorting.folders import Sorted
 from pseudoshot.tools.console import printable
 from pseudoshot.tools.registry import PartSettings
+
+if TYPE_CHECKING:  # scikit-learn takes seconds to import, and most tables need none of it
+    from pseudoshot.runs.comparing import Comparison
+    from pseudoshot.sorting.folders import Sorted
 
 _output = Console(highlight=False)
 _LISTED = 20  # files that could not be read

@@ -5,19 +5,15 @@ from __future__ import annotations
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder, ModelCard, channel_statistics, load
-from pseudoshot.methods import TaskSettings
 from pseudoshot.settings.tree import RunSettings
-from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tools.errors import PseudoshotError
 
 
 def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
     """Untrained, or that of the run to start from, with what it says of images."""
-    method = settings.method
-    similarity: Similarity = method.similarity if isinstance(method, TaskSettings) else "sns"
     trained_on = ", ".join(filter(None, (images.name, images.note)))
     if settings.start_from is not None:
-        return _continued(settings, images, trained_on, similarity)
+        return _continued(settings, images, trained_on)
     mean, std = channel_statistics(images)
     card = ModelCard(
         backbone=settings.backbone.name,
@@ -25,16 +21,14 @@ def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
         size=images.size,
         mean=tuple(mean),
         std=tuple(std),
-        similarity=similarity,
+        similarity=settings.method.test_similarity,
         classifier=settings.classifier.model_dump(exclude_none=True),
         trained_on=trained_on,
     )
     return Embedder(build_backbone(card.backbone, images.channels, images.size), card)
 
 
-def _continued(
-    settings: RunSettings, images: ImageSet, trained_on: str, similarity: Similarity
-) -> Embedder:
+def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embedder:
     assert settings.start_from is not None
     embedder = load(settings.start_from)
     card = embedder.card
@@ -47,7 +41,7 @@ def _continued(
     trained_on = trained_on if labels is None else f"{labels:.0%} labels of {trained_on}"
     changes = {
         "trained_on": f"{card.trained_on}; then {trained_on}",
-        "similarity": similarity,
+        "similarity": settings.method.test_similarity,
         "classifier": settings.classifier.model_dump(exclude_none=True),
     }
     return Embedder(embedder.backbone, card.model_copy(update=changes)).train()

@@ -43,7 +43,9 @@ def run_training(
         if trainer.method.head is not None:
             folder.save_head(trainer.method.head)
         trainer.result().save(folder.path)
-    return trainer.result().eval()
+    embedder = trainer.result().eval()
+    embedder.folder = folder.path  # where its head is
+    return embedder
 
 
 def _start(folder: RunFolder, trainer: Trainer) -> None:

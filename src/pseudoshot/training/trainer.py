@@ -134,9 +134,8 @@ class Trainer:
         """Accuracy on pseudo tasks of the held-out images; None where there are too few."""
         if len(self.base.held_out) < 2:
             return None
-        return pseudo_accuracy(
-            self.result(), self.base.held_out, self.policy, self.method.similarity
-        )
+        similarity = self.settings.method.test_similarity
+        return pseudo_accuracy(self.result(), self.base.held_out, self.policy, similarity)
 
     def state(self) -> TrainingState:
         return TrainingState(
