@@ -22,9 +22,8 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 from turns import take_turns
 
-from pseudoshot.backbones import build_backbone, compiled
+from pseudoshot.backbones import BACKBONES, build_backbone, compiled
 from pseudoshot.methods import METHODS, Batch
-from pseudoshot.settings.recipes import recipe_of
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.training.optimiser import build_optimiser
 
@@ -77,15 +76,17 @@ class Step:
         backbone = build_backbone(name, 3, size).to(memory_format=layout)  # type: ignore[call-overload]
         self.views = torch.rand(images * VIEWS, 3, size, size).contiguous(memory_format=layout)
         self.operations = operations(backbone, self.views)
-        kind, recipe = METHODS["baseline"], recipe_of("paper", name)
+        kind, recipe = METHODS["baseline"], BACKBONES[name].paper
         self.method = kind(backbone, kind.Settings(images=images))
         groups = self.method.parameter_groups()
-        self.optimiser = build_optimiser(recipe.optimiser, groups, recipe.lr)
+        self.optimiser = build_optimiser(recipe["optimiser"], groups, recipe["lr"])
         self.generator = torch.Generator().manual_seed(0)
         self.shape = (images, VIEWS, 3, size, size)
 
     def run(self) -> None:
-        loss = self.method.loss(Batch(self.views.view(self.shape), self.generator))
+        loss = self.method.loss(
+            Batch(self.views.view(self.shape), self.generator, torch.arange(self.shape[0]))
+        )
         loss.value.backward()
         self.optimiser.step()
         self.optimiser.zero_grad()

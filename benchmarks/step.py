@@ -49,7 +49,7 @@ def our_side(images: Tensor) -> Iterator[list[Part]]:
     policy, generator = get_policy("amdim"), torch.Generator().manual_seed(0)
 
     def step(views: Tensor) -> Tensor:
-        loss = method.loss(Batch(views, generator)).value
+        loss = method.loss(Batch(views, generator, torch.arange(len(views)))).value
         loss.backward()
         optimiser.step()
         optimiser.zero_grad()

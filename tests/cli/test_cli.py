@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.cli.entry import pseudoshot, refused
+from tests.cli.entry import here, pseudoshot, refused
 from tests.pictures import draw_trees
 
 SMALL = ["--size", "16", "--images", "8", "--query", "2", "--tasks", "4", "--epochs", "1"]
@@ -102,7 +102,7 @@ def test_data_lists_every_set(tmp_path):
 )
 def test_training_refuses_bad_input_and_leaves_nothing(tmp_path, arguments, message):
     out = tmp_path / "run"
-    refused(pseudoshot(*arguments, "--out", out), message)
+    refused(here(*arguments, "--out", out), message)
     assert not out.exists()
 
 
@@ -114,30 +114,30 @@ def test_bad_folders_are_refused(tmp_path):
         (broken / f"{index}.png").write_bytes(b"\x89PNG\r\n\x1a\n cut")
         Image.new("RGB", (20, 20)).save(few / f"{index}.png")
     out = tmp_path / "run"
-    refused(pseudoshot("train", empty, "--out", out), "empty")
-    refused(pseudoshot("train", broken, "--out", out), "broken")
-    refused(pseudoshot("train", few, "--out", out), "takes 64 images but there are 3")
+    refused(here("train", empty, "--out", out), "empty")
+    refused(here("train", broken, "--out", out), "broken")
+    refused(here("train", few, "--out", out), "takes 64 images but there are 3")
     assert not out.exists()
 
 
 def test_evaluation_refuses_bad_input(photos, trained, tmp_path):
-    refused(pseudoshot("evaluate", tmp_path / "no", photos), "holds no model")
+    refused(here("evaluate", tmp_path / "no", photos), "holds no model")
     refused(
-        pseudoshot("evaluate", trained, "glyphs", "--query", 15),
+        here("evaluate", trained, "glyphs", "--query", 15),
         "1 shots and 15 queries need 16 images .* has 12",
     )
-    refused(pseudoshot("evaluate", trained, photos, "--way", 3, "--tasks", 0), "--tasks must be")
-    refused(pseudoshot("evaluate", trained, photos), "5-way tasks need 5 classes but .* has 3")
-    refused(pseudoshot("evaluate", trained, photos / "ash"), "has no labels")
+    refused(here("evaluate", trained, photos, "--way", 3, "--tasks", 0), "--tasks must be")
+    refused(here("evaluate", trained, photos), "5-way tasks need 5 classes but .* has 3")
+    refused(here("evaluate", trained, photos / "ash"), "has no labels")
     refused(
-        pseudoshot("evaluate", trained, photos, "--way", 3, "--shot", 10),
+        here("evaluate", trained, photos, "--way", 3, "--shot", 10),
         "10 shots and 15 queries need 25 images .* has 20",
     )
 
 
 def test_a_finished_run_is_never_overwritten(photos, trained):
     before = (trained / "model.safetensors").read_bytes()
-    refused(pseudoshot("train", photos, "--out", trained, *SMALL), "finished run, which is never")
+    refused(here("train", photos, "--out", trained, *SMALL), "finished run, which is never")
     assert (trained / "model.safetensors").read_bytes() == before
 
 
@@ -149,7 +149,7 @@ def test_an_unknown_command_names_the_known():
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(photos, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    refused(pseudoshot("train", photos, "--out", tmp_path / "file" / "run", *SMALL), "cannot write")
+    refused(here("train", photos, "--out", tmp_path / "file" / "run", *SMALL), "cannot write")
 
 
 @pytest.mark.real_data
@@ -183,14 +183,14 @@ def test_methods_are_listed_with_their_settings():
         assert word in result.stdout
     one = pseudoshot("methods", "tsp-head")
     assert "--attention-dropout" in one.stdout
-    refused(pseudoshot("methods", "hmss"), "did you mean 'hms'")
+    refused(here("methods", "hmss"), "did you mean 'hms'")
 
 
 def test_a_methods_setting_is_given_by_name_and_an_unknown_one_names_the_valid(photos, tmp_path):
     run = tmp_path / "run"
     arguments = ("train", photos, "--out", run, "--method", "hms", *SMALL)
-    refused(pseudoshot(*arguments, "--strenght", "0.5"), "strenght.*--strength")
-    refused(pseudoshot(*arguments, "--strength", "2"), "--strength 2.0: .*less than or equal to 1")
+    refused(here(*arguments, "--strenght", "0.5"), "strenght.*--strength")
+    refused(here(*arguments, "--strength", "2"), "--strength 2.0: .*less than or equal to 1")
     result = pseudoshot(*arguments, "--strength", "0.2", "--neighbours-from", "batch")
     assert result.returncode == 0, result.stderr
     settings = json.loads((run / "run.json").read_text())["settings"]["method"]
@@ -207,5 +207,17 @@ def test_fine_tuning_and_classifiers(trained, photos, tmp_path):
     scores = json.loads(pseudoshot(*arguments, "--shot", "1", "--classifier", "svm").stdout)
     assert (scores["classifier"], scores["setting"]) == ("svm", "inductive")
     assert json.loads(pseudoshot(*arguments, "--pseudo").stdout)["note"]
-    refused(pseudoshot(*arguments, "--classifier", "feat"), "has no head")
-    refused(pseudoshot(*arguments, "--classifier", "fate"), "did you mean 'feat'")
+    refused(here(*arguments, "--classifier", "feat"), "has no head")
+    refused(here(*arguments, "--classifier", "fate"), "did you mean 'feat'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "cifra-fs", "--out", "run"], "neither a folder nor a known set"),
+        (["classify", "nowhere", "--images", "nowhere"], "give --support"),
+    ],
+)
+def test_a_process_of_its_own_refuses_alike(arguments, message, tmp_path):
+    refused(pseudoshot(*arguments), message)
+    assert pseudoshot(*arguments).stderr.strip() == here(*arguments).stderr.strip()

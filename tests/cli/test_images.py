@@ -14,7 +14,7 @@ from PIL import Image
 
 import pseudoshot as package
 from pseudoshot.sorting import FewShotClassifier, save_classifier
-from tests.cli.entry import pseudoshot, refused
+from tests.cli.entry import here, pseudoshot, refused
 from tests.pictures import KINDS, draw_trees
 
 MODEL = "conv4-cifar-fs"
@@ -129,7 +129,7 @@ def test_what_cannot_be_done_is_said_in_a_sentence(change, words, support, image
     arguments = [part.format(**known) for part in change]
     if arguments[0] == "classify":
         arguments += ["--csv", str(tmp_path / "l.csv")]
-    refused(pseudoshot(*arguments), words)
+    refused(here(*arguments), words)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -142,7 +142,7 @@ def test_nothing_is_overwritten(support, images, tmp_path):
         ("embed", MODEL, images, "--out", tmp_path / "e.npz"),
         ("export", MODEL, tmp_path / "m.onnx"),
     ):
-        refused(pseudoshot(*arguments), "exists and is not overwritten")
+        refused(here(*arguments), "exists and is not overwritten")
     assert set(contents(tmp_path).values()) == {b"precious"}
 
 
@@ -151,13 +151,13 @@ def test_a_saved_classifier_is_refused_what_it_cannot_do(support, images, tmp_pa
     save_classifier(FewShotClassifier(MODEL).fit(shown, KINDS), tmp_path / "c.safetensors")
     classify = ("classify", tmp_path / "c.safetensors", "--images", images)
     classify += ("--csv", tmp_path / "l.csv")
-    refused(pseudoshot(*classify, "--reject", "50"), "from 0 to 1")
-    refused(pseudoshot(*classify, "--reject", "nan"), "from 0 to 1")
+    refused(here(*classify, "--reject", "50"), "from 0 to 1")
+    refused(here(*classify, "--reject", "nan"), "from 0 to 1")
     refused(
-        pseudoshot(*classify, "--classifier", "ridge"),
+        here(*classify, "--classifier", "ridge"),
         "leave out --support, --classifier and --views",
     )
-    refused(pseudoshot(*classify, "--support", support), "leave out --support")
+    refused(here(*classify, "--support", support), "leave out --support")
     assert [path.name for path in tmp_path.iterdir()] == ["c.safetensors"]
 
 

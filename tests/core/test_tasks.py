@@ -88,3 +88,16 @@ def test_sample_distinct_gives_every_ordered_pair_equally_often():
     expected = 40_000 / 12
     off_diagonal = counts[~torch.eye(4, dtype=torch.bool)]
     assert ((off_diagonal - expected).abs() < 5 * expected**0.5).all()
+
+
+@given(st.integers(2, 4), st.integers(2, 5), st.integers(0, 100))
+def test_a_task_takes_its_classes_from_one_partition(partitions, size, seed):
+    generator = torch.Generator().manual_seed(seed)
+    partition = torch.arange(partitions).repeat_interleave(size)
+    partition = partition[torch.randperm(len(partition), generator=generator)]
+    tasks = resample_tasks(len(partition), 2, 1, 2, 60, generator, partition)
+    of_tasks = partition[tasks.support[:, :, 0] // 3]  # (T, N)
+    assert (of_tasks == of_tasks[:, :1]).all()
+    assert len(of_tasks.unique()) == partitions, "every partition has its turn"
+    with pytest.raises(ValueError, match="does not fit"):
+        resample_tasks(len(partition), size + 1, 1, 2, 3, generator, partition)

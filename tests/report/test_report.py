@@ -268,7 +268,7 @@ def test_one_record_is_enough_for_the_curves(tmp_path: Path) -> None:
     titles = plots_of(written(make_folder(tmp_path, records=1, full=True)))
     assert titles == [
         "Loss",
-        "Label-free score",
+        "Validation accuracy on held-out images, without labels",
         "Length of the embeddings",
         "Pull on the embeddings",
     ]
@@ -294,7 +294,7 @@ def test_characters_are_shown_as_ink_photographs_as_they_are() -> None:
     dark[:, 5:7] = 255
     images = ImageSet("toy", dark)
     assert Painter.of(images, POLICIES.parse("strokes")).inverted
-    assert not Painter.of(ImageSet("toy", 255 - dark), "strokes").inverted
+    assert not Painter.of(ImageSet("toy", 255 - dark), POLICIES.parse("strokes")).inverted
     assert not Painter.of(images, POLICIES.parse("amdim")).inverted
 
 

@@ -68,9 +68,9 @@ def test_the_command_prints_a_table_or_one_object(runs: tuple[Path, Path]) -> No
 
 
 def test_what_cannot_be_compared_is_one_sentence(runs: tuple[Path, Path]) -> None:
-    refused(command("compare"), "needs two runs or more, .* given were 0 runs")
-    refused(command("compare", runs[0], "glyphs"), "needs two runs or more, .* given were 1 runs")
-    refused(command("compare", runs[0], "runs/none", "glyphs"), "'runs/none' holds no model")
+    refused(here("compare"), "needs two runs or more, .* given were 0 runs")
+    refused(here("compare", runs[0], "glyphs"), "needs two runs or more, .* given were 1 runs")
+    refused(here("compare", runs[0], "runs/none", "glyphs"), "'runs/none' holds no model")
 
 
 @pytest.mark.parametrize(

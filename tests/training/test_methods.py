@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from pseudoshot.backbones import build_backbone
 from pseudoshot.class_sources import CLASS_SOURCES
+from pseudoshot.data import load as load_data
 from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.runs import train
 from pseudoshot.settings.resolve import resolve
@@ -250,3 +251,17 @@ def test_recipes_scale_the_learning_rate_of_heads():
     for backbone, scale in (("conv4", 1), ("resnet12", 10)):
         settings = resolve({"data": "glyphs", "backbone": backbone, "method": "tsp-head"})
         assert settings.method.head_lr_scale == scale
+
+
+def test_a_role_has_views_of_its_own(tmp_path, monkeypatch):
+    """The queue's first view is the image itself, the others are not."""
+    (tmp_path / "data").mkdir()
+    data, seen = photos(tmp_path / "data"), []
+    loss = toys.Queue.loss
+    monkeypatch.setattr(toys.Queue, "loss", lambda self, b: seen.append(b.views) or loss(self, b))
+    options = {"size": 16, "epochs": 1, "episodes_per_epoch": 1, "images": 4}
+    model = train(data, tmp_path / "run", method="toy-queue", views_per_class=3, **options)
+    pixels = model.preprocess(load_data(data, size=16).images)
+    nearest = torch.cdist(seen[0].flatten(2).transpose(0, 1), pixels.flatten(1)[None]).amin(2)
+    assert (nearest[0] < 0.1).all()
+    assert (nearest[1:] > 1).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from pydantic import PositiveInt
+from pydantic import Field
 from torch import Tensor
 
 from pseudoshot.heads import Head, TaskTransformer
@@ -18,7 +18,7 @@ from pseudoshot.tasks.tasks import Tasks
 
 
 class FEATSettings(TransformerSettings):
-    heads: PositiveInt = 1
+    heads: int = Field(default=1, ge=1, le=256)
 
 
 class FEAT(EpisodicMethod):

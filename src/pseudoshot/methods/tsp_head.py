@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from pseudoshot.heads import Residual, TaskTransformer
 from pseudoshot.methods.base import HeadMethod
@@ -12,9 +12,9 @@ from pseudoshot.methods.settings import HeadSettings
 class TransformerSettings(HeadSettings):
     """An episode, and the task transformer."""
 
-    heads: PositiveInt = 8
+    heads: int = Field(default=8, ge=1, le=256)
     """attention heads, each of the embedding's size"""
-    layers: PositiveInt = 1
+    layers: int = Field(default=1, ge=1, le=64)
     """attention layers"""
     residual: Residual = "paper"
     """paper: φ + L(attention); released: LayerNorm(φ + dropout(linear(attention)))"""

@@ -38,7 +38,7 @@ CURVES = (
     ),
     Curve(
         "pseudo_accuracy",
-        "Label-free score",
+        "Validation accuracy on held-out images, without labels",
         "percent right",
         "On images kept from training: how often a view is matched to its own image among all of "
         "them. It needs no labels, and rises as the network learns.",

@@ -77,7 +77,7 @@ class Registry(dict[str, type[E]]):
 def unknown(kind: str, name: object, choices: Iterable[str]) -> PseudoshotError:
     """An error that lists the names and points at the nearest one."""
     names = list(choices)
-    shown = shorten(repr(name))
+    shown = shorten(repr(name) if isinstance(name, str) else name)
     near = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f", did you mean '{near[0]}'?" if near else ":"
     return PseudoshotError(f"unknown {kind} {shown}{hint} choose one of {', '.join(names)}")

@@ -79,10 +79,13 @@ class Journal:
 
     def _say_epoch(self, record: dict[str, Any]) -> None:
         score = record["pseudo_accuracy"]
-        shown = f", held-out images told apart {score:.1f} %" if score is not None else ""
+        told = ""
+        if score is not None:
+            told = f"validation accuracy (held-out images, no labels) {score:.1f} %, "
         console.print(
             f"epoch {record['epoch']:.0f} of {self.trainer.settings.optimisation.epochs}: "
-            f"loss {record['loss']:.3f}{shown}, {record['seconds']:.0f} s"
+            f"loss {record['loss']:.3f}, {told}{record['seconds']:.0f} s",
+            soft_wrap=True,
         )
 
 
