@@ -14,8 +14,8 @@ from pseudoshot.evaluation.comparison import paired_difference
 from pseudoshot.evaluation.records import read_records, read_scores
 from pseudoshot.runs import evaluate_run, train
 from pseudoshot.tools.errors import PseudoshotError
+from tests.cli.entry import here, refused
 from tests.cli.entry import pseudoshot as command
-from tests.cli.entry import refused
 
 SMALL = {"epochs": 1, "episodes_per_epoch": 3, "images": 8, "tasks": 8}
 TASKS = ("--shot", 1, "--shot", 5, "--tasks", 300)

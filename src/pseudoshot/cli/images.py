@@ -78,8 +78,8 @@ def classify(
 def suggest(run: str, /, *, images: Path, count: int = 10, seed: int = 0) -> None:
     """Name the few images whose labels would teach the most: diverse, and each typical of many.
 
-    Prints one file a line, the most telling first. Put each into a subfolder named after its class
-    and give the folder to `pseudoshot classify` as --support.
+    Prints one file per line, the most telling first. Put each into a subfolder named after its
+    class and give the folder to `pseudoshot classify` as --support.
 
     Parameters
     ----------

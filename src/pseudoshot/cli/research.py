@@ -56,7 +56,7 @@ def compare(
     Parameters
     ----------
     runs_and_data
-        The --out folders of two or more finished trainings, or models in the box; last a folder
+        The --out folders of two or more finished trainings, or bundled models; last a folder
         with one subfolder per class, or the name of a set: its test split by default.
     """
     from pseudoshot.runs.comparing import compare as compare_runs

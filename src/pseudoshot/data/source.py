@@ -35,7 +35,7 @@ class Source(ABC):
     default_size: ClassVar[int]
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "test")
     views: ClassVar[str] = "amdim"  # the view policy that suits these images
-    query: ClassVar[int] = 15  # queries a class in an evaluation's tasks
+    query: ClassVar[int] = 15  # queries per class in an evaluation's tasks
     rotations: ClassVar[bool] = False  # may rotated copies count as extra classes?
     places: ClassVar[tuple[str, ...]] = ()  # where under a data root it may be, the usual one first
     how_to_get: ClassVar[str]

@@ -29,7 +29,7 @@ class FiLM(Head):
         return self._modulate(sets, self.f(sets).sum(1))
 
     def on_tasks(self, embeddings: Tensor, members: Tensor) -> Tensor:
-        # f once a row, not once a member
+        # f once per row, not once per member
         sums = gather_rows(self.f(embeddings), members).sum(1)
         return self._modulate(gather_rows(embeddings, members), sums)
 

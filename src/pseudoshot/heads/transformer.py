@@ -77,8 +77,8 @@ class SetAttention(nn.Module):
         """The same for tasks (T, R) over shared rows (n, d), without a value vector per member.
 
         Projections, the scores of all pairs and, since L is linear in the values up to LayerNorm's
-        mean and deviation, its linear map too, are computed once a row. A task gathers its members'
-        scores; mean and deviation come from sums and products of values.
+        mean and deviation, its linear map too, are computed once per row. A task gathers its
+        members' scores; mean and deviation come from sums and products of values.
         """
         query, key, value = (part[0] for part in self._project(embeddings[None]))  # (h, n, d)
         n, d = embeddings.shape

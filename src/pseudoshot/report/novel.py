@@ -30,7 +30,7 @@ class Novel:
 
 def draw_task(images: ImageSet) -> NovelTasks | None:
     """The one task the page shows, or None where the set is too small for any: 5-way 1-shot with
-    5 queries a class, fewer where there are not as many."""
+    5 queries per class, fewer where there are not as many."""
     if images.labels is None or len(images.classes) < 2:
         return None
     way = min(WAY, len(images.classes))

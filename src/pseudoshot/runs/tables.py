@@ -27,7 +27,7 @@ _LISTED = 20  # files that could not be read
 
 
 def print_evaluation(evaluation: Evaluation) -> None:
-    """One row a shot."""
+    """One row per shot."""
     title = f"{_protocol(evaluation)}, {evaluation.classifier} ({evaluation.setting})"
     table = Table("examples per class", "accuracy (95 % interval)", title=title, title_style="")
     for result in evaluation.results:
@@ -47,7 +47,7 @@ def _with_interval(result: Accuracy) -> str:
 
 
 def print_comparison(title: str, rows: Mapping[str, Sequence[Evaluation]]) -> None:
-    """One row a name, one column an evaluation: first shots only."""
+    """One row per name, one column per evaluation: first shots only."""
     columns = [f"{e.way}-way {e.results[0].shot}-shot" for e in next(iter(rows.values()))]
     table = Table("", *columns, title=title, title_style="")
     for name, evaluations in rows.items():
@@ -96,7 +96,7 @@ def print_sorting(result: Sorted) -> None:
 
 
 def print_sources(sources: Sequence[SourceInfo]) -> None:
-    """One row a set: here or not, how large, and what to do about a missing one."""
+    """One row per set: here or not, how large, and what to do about a missing one."""
     table = Table("set", "splits: classes, images", "where", show_lines=True)
     for source in sources:
         here = source.place is not None

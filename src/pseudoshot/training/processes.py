@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def build_fabric(devices: int, nodes: int, precision: Precision = "32-true") -> Fabric:
-    """One process a device; also as torchrun or SLURM started them."""
+    """One process per device; also as torchrun or SLURM started them."""
     from lightning_fabric import Fabric
 
     strategy = "auto"
