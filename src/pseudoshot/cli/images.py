@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pseudoshot.cli.app import app
+from pseudoshot.cli.options import ClassifierName, Model
 
 
 @app.command
@@ -22,7 +23,7 @@ def classify(
     csv: Path = Path("labels.csv"),
     sort_into: Path | None = None,
     copy: Annotated[bool, Parameter(negative=())] = False,
-    classifier: str | None = None,
+    classifier: ClassifierName = None,
     views: int | None = None,
     reject: float | None = None,
 ) -> None:
@@ -45,10 +46,6 @@ def classify(
         Also make this folder, with a link to every image in the folder of its class.
     copy
         Copy the images instead of linking them.
-    classifier
-        How images are told apart by the examples: prototype (nearest class mean); logistic, ridge
-        or svm, better from about twenty examples per class on; with a run that has a head, feat or
-        with-head. By default what the model is made for, as a rule prototype.
     views
         Average each example with so many random altered copies of it.
     reject
@@ -75,7 +72,7 @@ def classify(
 
 
 @app.command
-def suggest(run: str, /, *, images: Path, count: int = 10, seed: int = 0) -> None:
+def suggest(run: Model, /, *, images: Path, count: int = 10, seed: int = 0) -> None:
     """Name the few images whose labels would teach the most: diverse, and each typical of many.
 
     Prints one file per line, the most telling first. Put each into a subfolder named after its
@@ -83,8 +80,6 @@ def suggest(run: str, /, *, images: Path, count: int = 10, seed: int = 0) -> Non
 
     Parameters
     ----------
-    run
-        The --out folder of a training, or a bundled model, such as conv4-cifar-fs.
     images
         The folder of unlabelled images.
     count
@@ -99,16 +94,14 @@ def suggest(run: str, /, *, images: Path, count: int = 10, seed: int = 0) -> Non
 
 
 @app.command
-def embed(run: str, images: str, /, *, out: Path) -> None:
+def embed(run: Model, images: str, /, *, out: Path) -> None:
     """Write the embedding of every image to a NumPy file, for use in any other program.
 
-    The file holds `embeddings` (n, d) and `files` (n); where the images lie in one subfolder a
+    The file holds `embeddings` (n, d) and `files` (n); where the images lie in one subfolder per
     class, also `labels` (n) and `classes`.
 
     Parameters
     ----------
-    run
-        The --out folder of a training, or a bundled model, such as conv4-cifar-fs.
     images
         A folder of images, or the name of a set.
     out
@@ -121,7 +114,7 @@ def embed(run: str, images: str, /, *, out: Path) -> None:
 
 
 @app.command
-def export(run: str, file: Path, /) -> None:
+def export(run: Model, file: Path, /) -> None:
     """Write the embedding as an ONNX model, checked against torch before it is left behind.
 
     It takes any number of images at once; what must be done to an image first stands in the file's
@@ -129,8 +122,6 @@ def export(run: str, file: Path, /) -> None:
 
     Parameters
     ----------
-    run
-        The --out folder of a training, or a bundled model, such as conv4-cifar-fs.
     file
         The .onnx file to write; one that exists is not overwritten.
     """
@@ -143,11 +134,11 @@ def export(run: str, file: Path, /) -> None:
 
 @app.command
 def serve(
-    run: str,
+    run: Model,
     /,
     *,
     images: Path | None = None,
-    classifier: str | None = None,
+    classifier: ClassifierName = None,
     host: str = "127.0.0.1",
     port: int = 8000,
 ) -> None:
@@ -155,12 +146,8 @@ def serve(
 
     Parameters
     ----------
-    run
-        The --out folder of a training, or a bundled model, such as conv4-cifar-fs.
     images
         The folder of images to sort; without it, images are dropped onto the page.
-    classifier
-        How images are told apart by the examples, as for `pseudoshot classify`.
     host
         The address to listen on. The default lets in this machine alone; there is no password.
     port

@@ -13,9 +13,17 @@ DataRoot = Annotated[
     Path | None,
     Parameter(help="Folder that holds the named sets; else $PSEUDOSHOT_DATA, else the cache."),
 ]
-Rotations = Annotated[
-    bool | None,
-    Parameter(help="Omniglot only: turned characters are classes of their own.", negative=()),
+Model = Annotated[
+    str,
+    Parameter(help="The --out folder of a training, or a bundled model, such as conv4-cifar-fs."),
+]
+ClassifierName = Annotated[
+    str | None,
+    Parameter(
+        help="How images are told apart by the examples: prototype (nearest class mean); logistic, "
+        "ridge or svm (fitted to them: better from about twenty per class on); feat or with-head, "
+        "for runs with a head. What the model is made for by default."
+    ),
 ]
 
 

@@ -7,18 +7,19 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from pseudoshot.cli.options import DataRoot
+from pseudoshot.cli.options import ClassifierName, DataRoot
 
 
 @dataclass(frozen=True)
 class Protocol:
     """Named as the options of `evaluate_run`."""
 
-    way: Annotated[int, Parameter(help="Classes of a task.")] = 5
+    way: Annotated[int, Parameter(help="Classes per task.")] = 5
     shots: Annotated[
         tuple[int, ...],
         Parameter(
             name="--shot",
+            negative=(),
             help="Labelled examples of each class; give it again for more. 1, 5, 20 and 50 by "
             "default, as far as the set allows.",
         ),
@@ -29,15 +30,7 @@ class Protocol:
     ] = None
     tasks: Annotated[int, Parameter(help="How many tasks to draw.")] = 10_000
     seed: Annotated[int, Parameter(help="Of the tasks' draw.")] = 0
-    classifier: Annotated[
-        str | None,
-        Parameter(
-            help="How queries are told apart: prototype (nearest class mean); feat (the run's head "
-            "adapts the support); with-head (the head adapts support and queries together, "
-            "transductive); ridge or svm (fitted to the support, as MetaOptNet). By default what "
-            "the run's method is made for."
-        ),
-    ] = None
+    classifier: ClassifierName = None
     pseudo: Annotated[
         bool,
         Parameter(
