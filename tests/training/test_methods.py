@@ -16,6 +16,7 @@ from pseudoshot.data import load as load_data
 from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.runs import train
 from pseudoshot.settings.resolve import resolve
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training import loop, trainer
 from tests import toys
 from tests.core.reference import slow_loss
@@ -265,3 +266,5 @@ def test_a_role_has_views_of_its_own(tmp_path, monkeypatch):
     nearest = torch.cdist(seen[0].flatten(2).transpose(0, 1), pixels.flatten(1)[None]).amin(2)
     assert (nearest[0] < 0.1).all()
     assert (nearest[1:] > 1).all()
+    with pytest.raises(PseudoshotError, match=r"several sizes .* leave --view-scale at 1"):
+        train(data, tmp_path / "other", method="toy-queue", view_scale=0.5, **options)

@@ -106,6 +106,11 @@ class Trainer:
             draw_views(self.images, part, policy, generator)
             for part, (_, policy) in zip(parts, roles, strict=True)
         ]
+        if len({views.shape[2:] for views in drawn}) > 1:
+            raise PseudoshotError(
+                f"method '{self.settings.method.name}' has views of several sizes in an episode: "
+                f"leave --view-scale at 1"
+            )
         return drawn[0] if len(drawn) == 1 else torch.cat(drawn, 1)
 
     def _refuse_nan(self, loss: Loss) -> None:
