@@ -15,6 +15,7 @@ from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.data import load as load_data
 from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.runs import train
+from pseudoshot.runs.training import images_of
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training import loop, trainer
@@ -268,3 +269,23 @@ def test_a_role_has_views_of_its_own(tmp_path, monkeypatch):
     assert (nearest[1:] > 1).all()
     with pytest.raises(PseudoshotError, match=r"several sizes .* leave --view-scale at 1"):
         train(data, tmp_path / "other", method="toy-queue", view_scale=0.5, **options)
+
+
+def test_a_method_acts_before_and_after_every_step(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    called = []
+    for name in ("before_step", "loss", "after_step"):
+        real = getattr(toys.Queue, name)
+        monkeypatch.setattr(
+            toys.Queue, name, lambda *a, name=name, real=real: called.append(name) or real(*a)
+        )
+    options = {"size": 16, "epochs": 1, "episodes_per_epoch": 2, "images": 4, "views_per_class": 2}
+    train(photos(tmp_path / "data"), tmp_path / "run", method="toy-queue", **options)
+    assert called == ["before_step", "loss", "after_step"] * 2
+
+
+@pytest.mark.parametrize(("source", "seen"), [("exemplars", False), ("labels", True)])
+def test_labels_are_seen_only_where_the_class_source_asks(source, seen, tmp_path):
+    (tmp_path / "data").mkdir()
+    settings = resolve({"data": photos(tmp_path / "data"), "class_source": source})
+    assert (images_of(settings, None).labels is not None) == seen
