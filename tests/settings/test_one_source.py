@@ -106,6 +106,8 @@ def test_run_json_holds_the_tree(tmp_path):
         ({"epocs": 3}, "unknown setting 'epocs', did you mean 'epochs'?"),
         ({"class_source": "cluster"}, "unknown class source 'cluster'"),
         ({"way": 9, "images": 8}, "way 9 does not fit an episode of 8 images"),
+        ({"images": 40_000}, "240,000 views, above the limit of 32,768: lower --images"),
+        ({"tasks": 10**7}, "above the limit of 268,435,456 in all: lower --tasks"),
     ],
 )
 def test_an_option_that_the_parts_do_not_have_is_refused_and_theirs_are_named(given, words):
