@@ -10,13 +10,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pseudoshot.cli.app import app
-from pseudoshot.cli.options import DataRoot
+from pseudoshot.cli.options import DataRoot, Model
 from pseudoshot.cli.protocol import AsJson, Protocol
 
 
 @app.command
 def evaluate(
-    run: Path,
+    run: Model,
     data: str,
     /,
     *,
@@ -27,8 +27,6 @@ def evaluate(
 
     Parameters
     ----------
-    run
-        The --out folder of a finished training.
     data
         A folder with one subfolder per class, or the name of a set; its test split by default.
     """

@@ -59,7 +59,7 @@ class Registry(dict[str, type[E]]):
         self.part = part
 
     def __getitem__(self, name: str) -> type[E]:
-        if not isinstance(name, str) or name not in self:  # from Python it may be anything
+        if not isinstance(name, str) or name not in self:  # a file may hold anything
             raise unknown(self.part, name, self)
         return super().__getitem__(name)
 
@@ -68,10 +68,7 @@ class Registry(dict[str, type[E]]):
         if isinstance(given, PartSettings):
             return given
         fields = {"name": given} if not isinstance(given, Mapping) else dict(given)
-        name = fields.get("name", "")
-        if not isinstance(name, str):  # a file may hold anything, a list among it
-            raise unknown(self.part, name, self)
-        return self[name].Settings(**fields)
+        return self[fields.get("name", "")].Settings(**fields)
 
 
 def unknown(kind: str, name: object, choices: Iterable[str]) -> PseudoshotError:
@@ -90,13 +87,3 @@ def shorten(value: object, most: int = 60) -> str:
     except ValueError:  # of a number with thousands of digits
         return "(a very long number)"
     return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-T = TypeVar("T")
-
-
-def look_up(kind: str, name: str, choices: Mapping[str, T]) -> T:
-    """choices[name], or an error that names the choices."""
-    if name not in choices:
-        raise unknown(kind, name, choices)
-    return choices[name]
