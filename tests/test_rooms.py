@@ -12,7 +12,17 @@ import pseudoshot
 
 PACKAGE = Path(pseudoshot.__file__).parent
 ROOMS = (
-    *("tools", "data", "class_sources", "views", "backbones", "tasks", "heads", "classifiers"),
+    *(
+        "tools",
+        "data",
+        "class_sources",
+        "views",
+        "backbones",
+        "readings",
+        "tasks",
+        "heads",
+        "classifiers",
+    ),
     *("methods", "settings", "embedders", "evaluation", "training", "sorting", "report"),
     *("serve", "runs", "cli"),
 )

@@ -75,7 +75,8 @@ def test_a_set_of_another_size_is_embedded_and_scored_as_at_the_models(side):
 def test_preprocessing_is_the_documented_arithmetic():
     image = pixels(1, 16, 3)
     expected = (torch.from_numpy(image[0]).permute(2, 0, 1).float() / 255 - 0.4) / 0.2
-    torch.testing.assert_close(make().preprocess(image)[0], expected)
+    model = make()
+    torch.testing.assert_close(model.normalise(model.preprocess(image))[0], expected)
     gray = (torch.from_numpy(image[0]).float() / 255) @ torch.tensor([0.299, 0.587, 0.114])
     torch.testing.assert_close(make(1).preprocess(image)[0, 0], (gray - 0.4) / 0.2)
 

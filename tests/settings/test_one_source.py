@@ -52,7 +52,7 @@ def test_no_setting_is_written_down_a_second_time():
             if isinstance(node, ast.ClassDef) and path.parts[-2] in ("cli", "runs", "training"):
                 annotated = (x.target for x in node.body if isinstance(x, ast.AnnAssign))
                 places.update((path.name, t.id) for t in annotated if isinstance(t, ast.Name))
-    of_evaluations = {"way", "query", "tasks", "classifier", "rotations", "seed"}
+    of_evaluations = {"way", "query", "tasks", "classifier", "reading", "rotations", "seed"}
     of_checkpoints = {"images", "method", "optimiser"}
     settings = all_options().keys() - of_evaluations - of_checkpoints
     assert not [place for place in places if place[1] in settings]

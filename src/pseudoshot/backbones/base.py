@@ -30,6 +30,27 @@ class Backbone(nn.Module):
         embeddings: Tensor = super().__call__(images)
         return embeddings
 
+    def block_means(self, images: Tensor) -> list[Tensor]:
+        """Of every block, the mean over its map, (B, d) each; the last is the embedding."""
+        return [self(images)]
+
+
+class BlockBackbone(Backbone):
+    """A row of blocks; the embedding is the mean over the last one's map."""
+
+    blocks: nn.Sequential
+
+    def forward(self, images: Tensor) -> Tensor:
+        features: Tensor = self.blocks(images)
+        return features.mean((2, 3))
+
+    def block_means(self, images: Tensor) -> list[Tensor]:
+        means = []
+        for block in self.blocks:
+            images = block(images)
+            means.append(images.mean((2, 3)))
+        return means
+
 
 def initialise_convolutions(module: nn.Module, leak: float = 0.0) -> None:
     """Kaiming normal, fan-out, for every convolution inside."""

@@ -20,7 +20,8 @@ from pseudoshot.data.cache import cache_folder
 from pseudoshot.tools.files import replaced
 
 SOURCES = tuple(
-    Path(__file__).with_name(name) for name in ("block.c", "first_block.c", "weight_gradient.c")
+    Path(__file__).with_name(name)
+    for name in ("block.c", "first_block.c", "norm_relu.c", "weight_gradient.c")
 )
 HEADERS = (Path(__file__).with_name("kernels.h"),)
 # Not -ffast-math: linking with it makes the whole process flush subnormal numbers to zero.

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from pseudoshot.backbones import fused, fused_first
-from pseudoshot.backbones.base import Backbone
+from pseudoshot.backbones.base import BlockBackbone
 from pseudoshot.backbones.convolution import Convolution3x3
 
 
@@ -30,7 +30,7 @@ class Block(nn.Module):
         if fused_first.applies(x, self.convolution, self.norm):
             return fused_first.convolution_norm_pool_relu(x, self.convolution, self.norm)
         x = self.convolution(x)
-        if fused.applies(x, self.norm):
+        if min(x.shape[-2:]) >= 2 and fused.applies(x, self.norm):
             return fused.norm_pool_relu(x, self.norm)
         x = self.norm(x)
         if min(x.shape[-2:]) >= 2:  # a side of one pixel is left as it is: any input size works
@@ -38,7 +38,7 @@ class Block(nn.Module):
         return F.relu(x, inplace=True)
 
 
-class Conv4(Backbone):
+class Conv4(BlockBackbone):
     """Four blocks of 64 channels, then global average pooling: d = 64."""
 
     paper = MappingProxyType(
@@ -51,7 +51,3 @@ class Conv4(Backbone):
         ends = pairwise((channels, *self.widths))
         self.blocks = nn.Sequential(*(Block(before, after) for before, after in ends))
         self.dim = self.widths[-1]
-
-    def forward(self, images: Tensor) -> Tensor:
-        features: Tensor = self.blocks(images)
-        return features.mean((2, 3))

@@ -1,5 +1,6 @@
-"""A 3x3 convolution whose weight gradient is computed here: torch's runs at half the rate of its
-other passes where maps are large and channels few."""
+"""A 3x3 convolution, faster than torch's in two places: the gradient of its weights is computed
+here, as torch's runs at half the rate of its other passes; and of a map of 2x2 pixels it is a
+matrix, as five of the nine taps see nothing but the border at each pixel."""
 
 from __future__ import annotations
 
@@ -24,10 +25,21 @@ class Convolution3x3(nn.Conv2d):
         super().__init__(channels_in, channels_out, 3, padding=1, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.shape[-2:] == (2, 2):
+            return _of_2x2(x, self.weight)
         if not applies(x, self.weight):
             return super().forward(x)
         y: Tensor = _Convolution.apply(x, self.weight)  # type: ignore[no-untyped-call]
         return y
+
+
+def _of_2x2(x: Tensor, weight: Tensor) -> Tensor:
+    """The pixel at (y, x) of the result sees the four of x by the taps from (1 - y, 1 - x) on."""
+    filters, channels = weight.shape[:2]
+    taps = [weight[:, :, 1 - y : 3 - y, 1 - x : 3 - x] for y in (0, 1) for x in (0, 1)]
+    matrix = torch.stack(taps).permute(0, 1, 3, 4, 2).reshape(4 * filters, 4 * channels)
+    pixels = x.permute(0, 2, 3, 1).reshape(len(x), 4 * channels)
+    return (pixels @ matrix.T).view(len(x), 2, 2, filters).permute(0, 3, 1, 2)
 
 
 def applies(x: Tensor, weight: Tensor) -> bool:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from pseudoshot.backbones.base import Backbone, initialise_convolutions
+from pseudoshot.backbones.base import BlockBackbone, initialise_convolutions
 from pseudoshot.backbones.convolution import Convolution3x3
 
 LEAK = 0.1
@@ -70,7 +70,7 @@ class Block(nn.Module):
         return dropped
 
 
-class ResNet12(Backbone):
+class ResNet12(BlockBackbone):
     """Four residual blocks and global average pooling: d = 640, 12.4 million parameters."""
 
     dim = 640
@@ -84,7 +84,3 @@ class ResNet12(Backbone):
             drop = DropBlock(DROP_RATE, DROP_BLOCK_SIDE) if blockwise else nn.Dropout(DROP_RATE)
             self.blocks.append(Block(inputs, outputs, drop))
         initialise_convolutions(self, LEAK)
-
-    def forward(self, images: Tensor) -> Tensor:
-        features: Tensor = self.blocks(images)
-        return features.mean((2, 3))

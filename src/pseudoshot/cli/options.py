@@ -25,6 +25,14 @@ ClassifierName = Annotated[
         "for runs with a head. What the model is made for by default."
     ),
 ]
+Reading = Annotated[
+    str | None,
+    Parameter(
+        help="How a vector is made of what the network says of an image: plain, as in the paper; "
+        "joined, its last two blocks, of the image and its mirror image, about their mean; crops, "
+        "over five crops as well, six times slower. What the model is made for by default."
+    ),
+]
 
 
 def of_settings(names: Iterable[str] | None = None) -> type:

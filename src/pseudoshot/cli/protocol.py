@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from pseudoshot.cli.options import ClassifierName, DataRoot
+from pseudoshot.cli.options import ClassifierName, DataRoot, Reading
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Protocol:
     tasks: Annotated[int, Parameter(help="How many tasks to draw.")] = 10_000
     seed: Annotated[int, Parameter(help="Of the tasks' draw.")] = 0
     classifier: ClassifierName = None
+    reading: Reading = None
     pseudo: Annotated[
         bool,
         Parameter(

@@ -6,6 +6,7 @@ from pseudoshot.data.loading import (
     default_views,
     evaluation_set,
     full_name,
+    is_named,
     load,
 )
 from pseudoshot.data.source import Source, SplitCount
@@ -22,5 +23,6 @@ __all__ = [
     "describe",
     "evaluation_set",
     "full_name",
+    "is_named",
     "load",
 ]

@@ -47,6 +47,15 @@ def load(
     return add_rotations(image_set) if rotations else image_set
 
 
+def is_named(data: str) -> bool:
+    """Whether `data` is the name of a set, and not a folder.
+
+    >>> is_named("cifar-fs:val"), is_named("holiday/photos")
+    (True, False)
+    """
+    return parse(data, SOURCES)[0] in SOURCES
+
+
 def default_views(data: str) -> str:
     """The view policy that suits `data`: "strokes" or "typefaces" for characters, else "amdim".
 
@@ -73,14 +82,13 @@ def evaluation_set(data: str) -> str:
     >>> evaluation_set("cifar-fs:train"), evaluation_set("holiday/photos")
     ('cifar-fs', 'FOLDER_WITH_A_SUBFOLDER_PER_CLASS')
     """
-    name, _ = parse(data, SOURCES)
-    return name if name in SOURCES else "FOLDER_WITH_A_SUBFOLDER_PER_CLASS"
+    return parse(data, SOURCES)[0] if is_named(data) else "FOLDER_WITH_A_SUBFOLDER_PER_CLASS"
 
 
 def full_name(data: str) -> str:
     """`data` as it can be found from anywhere: a folder by its absolute path."""
-    named = parse(data, SOURCES)[0] in SOURCES
-    return str(Path(data).resolve()) if data and not named and _exists(Path(data)) else data
+    found = data and not is_named(data) and _exists(Path(data))
+    return str(Path(data).resolve()) if found else data
 
 
 def parse(data: str, names: Container[str]) -> tuple[str, str | None]:

@@ -11,6 +11,7 @@ from pseudoshot.backbones import BACKBONES
 from pseudoshot.classifiers import ClassifierSettings, classifier_settings
 from pseudoshot.data import ImageSet
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
+from pseudoshot.readings import PLAIN, Reading
 from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -28,6 +29,7 @@ class ModelCard(BaseModel):
     std: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
     similarity: Similarity  # what it was trained with, and is tested with
     classifier: dict[str, Any] = {}  # what it is made for; {}: prototype
+    reading: Reading = PLAIN  # how a vector is made of what the network says
     trained_on: str = ""
 
     @model_validator(mode="after")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import torch.nn.functional as F
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from pseudoshot.backbones import Backbone
+from pseudoshot.backbones import Backbone, build_backbone
 from pseudoshot.classifiers import (
     CLASSIFIERS,
     Chosen,
@@ -25,11 +27,16 @@ from pseudoshot.data import ImageSet
 from pseudoshot.embedders.card import ModelCard
 from pseudoshot.embedders.head import load_head, trained_with
 from pseudoshot.heads import Head
+from pseudoshot.readings import PLAIN, Parts, Reading, join
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import progress_bar
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import is_file, replaced, write_text
 
+BATCH = 256  # images embedded at a time
+CENTRED_ON = 1_000  # images at most: a mean needs no more
+FEWEST_CENTRED_ON = 50
+CENTRE = "centre."  # before the names of centres among the weights
 _LUMA = (0.299, 0.587, 0.114)
 
 
@@ -42,21 +49,74 @@ class Embedder(nn.Module):
         What is said of the model: size, channels, normalisation, similarity, classifier.
     dim
         How many numbers an embedding has.
+    centre
+        What a reading that centres subtracts from each part it joins, by the part's name.
 
     >>> from pseudoshot.embedders import load
     >>> load("conv4-cifar-fs").embed(np.zeros((2, 40, 30, 3), np.uint8)).shape
     torch.Size([2, 64])
     """
 
-    def __init__(self, backbone: Backbone, card: ModelCard, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        backbone: Backbone,
+        card: ModelCard,
+        folder: Path | None = None,
+        centre: Mapping[str, Tensor] | None = None,
+    ) -> None:
         super().__init__()
         self.backbone = backbone
         self.card = card
         self.folder = folder  # of the run it was loaded from, which may hold a head
+        self.centre = dict(centre or {})
 
-    @property
+    @cached_property
     def dim(self) -> int:
-        return self.backbone.dim
+        if self.card.reading == PLAIN:
+            return self.backbone.dim
+        side = self.card.size
+        return self.embed_views(torch.zeros(1, 1, self.card.channels, side, side)).shape[1]
+
+    def read_as(self, reading: Reading) -> Embedder:
+        """The same network, read in another way.
+
+        >>> from pseudoshot.embedders import load
+        >>> from pseudoshot.readings import READINGS
+        >>> load("conv4-cifar-fs").read_as(READINGS["joined"]).dim
+        128
+        """
+        card = self.card.model_copy(update={"reading": reading})
+        return Embedder(self.backbone, card, self.folder, self.centre).train(self.training)
+
+    def centred_on(self, images: ImageSet) -> Embedder:
+        """The same network, read about the mean of these images, of which no label is used.
+
+        As it is where its reading does not centre, or where the images are few and it has a
+        centre: the mean of a few says less.
+        """
+        few = len(images) < FEWEST_CENTRED_ON and self.centre
+        if few or not self.card.reading.centre:
+            return self
+        chosen = np.unique(np.linspace(0, len(images) - 1, CENTRED_ON).round().astype(np.int64))
+        pixels = images.images[chosen]
+        with self._at_test() as device:
+            parts = [
+                self.parts(self.preprocess(pixels[start : start + BATCH]).to(device))
+                for start in range(0, len(pixels), BATCH)
+            ]
+        centre = {
+            name: torch.cat([part[name] for part in parts]).mean(0).cpu() for name in parts[0]
+        }
+        return Embedder(self.backbone, self.card, self.folder, centre).train(self.training)
+
+    @contextmanager
+    def _at_test(self) -> Iterator[torch.device]:
+        """Within the block the network is as it is at test; where it is."""
+        was_training = self.training
+        self.eval()
+        with torch.inference_mode():
+            yield next(self.backbone.parameters()).device
+        self.train(was_training)
 
     def normalise(self, images: Tensor) -> Tensor:
         """(..., c, h, w) in [0, 1] to mean 0 and deviation 1 of the training images."""
@@ -65,7 +125,7 @@ class Embedder(nn.Module):
         return (images - mean) / std
 
     def preprocess(self, images: npt.NDArray[np.uint8]) -> Tensor:
-        """uint8 (B, h, w, c) to what the backbone takes, (B, channels, size, size)."""
+        """uint8 (B, h, w, c) to (B, channels, size, size) in [0, 1]."""
         pixels = torch.tensor(images).permute(0, 3, 1, 2).float() / 255
         if pixels.shape[1] > self.card.channels:
             pixels = (pixels * pixels.new_tensor(_LUMA).view(3, 1, 1)).sum(1, keepdim=True)
@@ -75,41 +135,46 @@ class Embedder(nn.Module):
             pixels = F.interpolate(
                 pixels, (self.card.size, self.card.size), mode="bilinear", antialias=True
             )
-        return self.normalise(pixels).contiguous(memory_format=torch.channels_last)
+        return pixels.contiguous(memory_format=torch.channels_last)
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, c, size, size) in [0, 1] to embeddings (B, d)."""
-        embeddings: Tensor = self.backbone(self.normalise(images))
-        return embeddings
+        """(B, c, size, size) in [0, 1] to embeddings (B, d), by the card's reading."""
+        if self.card.reading == PLAIN:
+            return self.backbone(self.normalise(images))
+        return join(self.parts(images), self.centre if self.card.reading.centre else {})
 
-    @torch.inference_mode()
+    def parts(self, images: Tensor) -> Parts:
+        """What the reading joins, averaged over its looks at each image."""
+        looks = [
+            self.backbone.block_means(seen)
+            for seen in self.card.reading.look(self.normalise(images))
+        ]
+        blocks = range(len(looks[0]))[-self.card.reading.blocks :]
+        joined = {
+            f"block {block + 1}": torch.cat([means[block] for means in looks]) for block in blocks
+        }
+        return {
+            name: means.view(-1, len(images), means.shape[1]).mean(0)
+            for name, means in joined.items()
+        }
+
     def embed_views(self, views: Tensor) -> Tensor:
         """The embeddings of views (C, V, c, h, w) in [0, 1] as they are at test, (C·V, d)."""
-        was_training = self.training
-        self.eval()
-        device = next(self.backbone.parameters()).device
-        embeddings: Tensor = self(views.to(device).flatten(0, 1)).cpu()
-        self.train(was_training)
+        with self._at_test() as device:
+            embeddings: Tensor = self(views.to(device).flatten(0, 1)).cpu()
         return embeddings
 
-    @torch.inference_mode()
     def embed(
-        self, images: ImageSet | npt.NDArray[np.uint8], batch: int = 256, bar: bool = True
+        self, images: ImageSet | npt.NDArray[np.uint8], batch: int = BATCH, bar: bool = True
     ) -> Tensor:
         """The embedding of every image, (n, d): once is enough, it does not depend on the batch."""
         keep_freed_memory()  # or half of the time is spent asking for it again
         pixels = images.images if isinstance(images, ImageSet) else images
-        was_training = self.training
-        self.eval()
         embeddings = torch.empty(len(pixels), self.dim)
-        device = next(self.backbone.parameters()).device
-        with progress_bar(shown=bar) as progress:
+        with self._at_test() as device, progress_bar(shown=bar) as progress:
             for start in progress.track(range(0, len(pixels), batch), description="embedding"):
                 part = pixels[start : start + batch]
-                embeddings[start : start + len(part)] = self.backbone(
-                    self.preprocess(part).to(device)
-                )
-        self.train(was_training)
+                embeddings[start : start + len(part)] = self(self.preprocess(part).to(device))
         return embeddings
 
     def classifier(self, chosen: Chosen | None = None) -> Classifier:
@@ -142,9 +207,23 @@ class Embedder(nn.Module):
             )
         return load_head(self.folder, self.dim)
 
+    def weights(self) -> dict[str, Tensor]:
+        """All that is learnt, by name: the network's, and the centre of its reading."""
+        state = {name: value.contiguous() for name, value in self.backbone.state_dict().items()}
+        return state | {CENTRE + name: value for name, value in self.centre.items()}
+
     def save(self, folder: Path) -> None:
         """`model.safetensors` and `model.json`: nothing in them can execute."""
-        weights = {name: value.contiguous() for name, value in self.backbone.state_dict().items()}
         with replaced(folder / "model.safetensors") as temporary:
-            temporary.write_bytes(save(weights))
+            temporary.write_bytes(save(self.weights()))
         write_text(folder / "model.json", self.card.model_dump_json(indent=2) + "\n")
+
+
+def from_weights(
+    card: ModelCard, weights: Mapping[str, Tensor], folder: Path | None = None
+) -> Embedder:
+    """What `Embedder.weights` was taken of."""
+    backbone = build_backbone(card.backbone, card.channels, card.size)
+    backbone.load_state_dict({n: value for n, value in weights.items() if not n.startswith(CENTRE)})
+    centre = {n.removeprefix(CENTRE): v for n, v in weights.items() if n.startswith(CENTRE)}
+    return Embedder(backbone, card, folder, centre).eval()

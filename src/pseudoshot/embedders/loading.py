@@ -9,9 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 from safetensors.torch import load_file
 
-from pseudoshot.backbones import build_backbone
 from pseudoshot.embedders.card import ModelCard
-from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.embedders.embedder import Embedder, from_weights
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file
 
@@ -26,14 +25,12 @@ def load(run: Path | str) -> Embedder:
     """
     folder = _folder_of(run)
     card = _read_card(folder)
-    backbone = build_backbone(card.backbone, card.channels, card.size)
     try:
-        backbone.load_state_dict(load_file(folder / "model.safetensors"))
+        return from_weights(card, load_file(folder / "model.safetensors"), folder)
     except Exception as error:  # a header of any content leads to errors of any kind
         raise PseudoshotError(
             f"the weights {folder / 'model.safetensors'} cannot be read: {first_line(error)}"
         ) from error
-    return Embedder(backbone, card, folder).eval()
 
 
 def bundled_models() -> tuple[str, ...]:

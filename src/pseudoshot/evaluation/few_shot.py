@@ -46,8 +46,8 @@ class Evaluation:
         Accuracy and interval in percent, one per shot.
     scores
         Percent right in every task, (shots, tasks).
-    classifier, setting, similarity
-        How queries were told apart; inductive, or transductive: together.
+    classifier, setting, similarity, reading
+        How queries were told apart; inductive, or transductive: together; by which vectors.
     data, note, way, query, tasks, seed
         What the tasks were.
     fingerprint, labelling
@@ -66,6 +66,7 @@ class Evaluation:
     classifier: str
     setting: Setting  # inductive, or transductive: queries are seen together
     results: tuple[Accuracy, ...]
+    reading: str = "plain"  # how vectors were made of what the network says
     fingerprint: str = field(default="", repr=False)  # of the image set
     labelling: str = field(default="", repr=False)  # which row has which label: see `ImageSet`
     scores: npt.NDArray[np.float32] = field(  # percent right in every task, (shots, tasks)
@@ -142,6 +143,7 @@ def evaluate_embeddings(
     query: int = 15,
     tasks: int = 10_000,
     seed: int = 0,
+    reading: str = "plain",
 ) -> Evaluation:
     """Accuracy at every shot; the tasks of a shot depend on the seed and the task's shape alone."""
     check_tasks(images, way, shots, query, tasks, seed)
@@ -160,6 +162,7 @@ def evaluate_embeddings(
         similarity=classifier.similarity,
         classifier=classifier.name,
         setting=classifier.setting,
+        reading=reading,
         results=tuple(
             Accuracy(shot, *mean_and_interval(its_scores))
             for shot, its_scores in zip(shots, scores, strict=True)
@@ -217,6 +220,7 @@ def evaluate(
         query=query,
         tasks=tasks,
         seed=seed,
+        reading=str(embedder.card.reading),
     )
 
 

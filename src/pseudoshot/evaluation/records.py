@@ -49,6 +49,7 @@ class Record(BaseModel):
     similarity: str
     classifier: str
     setting: str
+    reading: str = "plain"
     results: tuple[Accuracy, ...]
     versions: dict[str, str]
 

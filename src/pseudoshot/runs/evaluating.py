@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
-from pseudoshot.data import default_query, default_views
+from pseudoshot.data import default_query, default_views, is_named
 from pseudoshot.data import load as load_data
 from pseudoshot.embedders import load
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.evaluation.records import append_record
+from pseudoshot.readings import reading_of
 from pseudoshot.report import Novel, write_report
 from pseudoshot.tools.console import console
 from pseudoshot.training.run_folder import RunFolder
@@ -30,6 +31,7 @@ class ProtocolOptions(TypedDict, total=False):
     seed: int
     rotations: bool
     classifier: str | None
+    reading: str | None
     pseudo: bool
     data_root: Path | None
 
@@ -45,17 +47,22 @@ def evaluate_run(
     seed: int = 0,
     rotations: bool = False,
     classifier: str | None = None,
+    reading: str | None = None,
     pseudo: bool = False,
     data_root: Path | None = None,
 ) -> Evaluation:
     """Measure a run on labelled images, record it in its folder and add it to its report.
 
-    `classifier` is a name of CLASSIFIERS, by default the one the model is made for. With
-    `pseudo`, tasks are made of views: each image is a class, and labels are not looked at.
+    `classifier` is a name of CLASSIFIERS, `reading` one of READINGS, by default those the model is
+    made for. A reading that centres does so on a folder's own images, as `classify` would, and of
+    a named set on those the model was trained on. With `pseudo`, tasks are made of views: each
+    image is a class, and labels are not looked at.
 
     >>> evaluate_run("runs/demo", "glyphs", way=20, query=7)  # doctest: +SKIP
     """
     folder, embedder = RunFolder(Path(run)), load(run)
+    if reading is not None:
+        embedder = embedder.read_as(reading_of(reading))
     chosen = embedder.classifier(classifier)
     images = load_data(
         str(data), split="test", root=data_root, size=embedder.card.size, rotations=rotations
@@ -66,9 +73,20 @@ def evaluate_run(
         policy = get_policy(default_views(str(data)))
         images = view_set(images, policy, max(shots) + query, PSEUDO_IMAGES, seed)
     shots = check_tasks(images, way, shots, query, tasks, seed)
+    told = str(embedder.card.reading)
+    if embedder.card.reading.centre and not is_named(str(data)):
+        embedder, told = embedder.centred_on(images), f"{told}, centred on these images"
     embeddings = embedder.embed(images)
     result = evaluate_embeddings(
-        embeddings, images, chosen, way=way, shots=shots, query=query, tasks=tasks, seed=seed
+        embeddings,
+        images,
+        chosen,
+        way=way,
+        shots=shots,
+        query=query,
+        tasks=tasks,
+        seed=seed,
+        reading=told,
     )
     if folder.started:
         record(folder, {"trained": [result]}, Novel(images, embeddings))

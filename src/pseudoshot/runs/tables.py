@@ -28,7 +28,8 @@ _LISTED = 20  # files that could not be read
 
 def print_evaluation(evaluation: Evaluation) -> None:
     """One row per shot."""
-    title = f"{_protocol(evaluation)}, {evaluation.classifier} ({evaluation.setting})"
+    how = f"{evaluation.classifier} ({evaluation.setting}), {evaluation.reading} reading"
+    title = f"{_protocol(evaluation)}, {how}"
     table = Table("examples per class", "accuracy (95 % interval)", title=title, title_style="")
     for result in evaluation.results:
         table.add_row(str(result.shot), _with_interval(result))

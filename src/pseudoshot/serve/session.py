@@ -61,6 +61,7 @@ class Session:
     def _read_folder(self, folder: Path) -> None:
         images = images_of_folder(folder, self.embedder.card.size, stay_inside=True)
         self.files, self.skipped = list(images.files), list(images.skipped)
+        self.embedder = self.embedder.centred_on(images)
         self.embeddings = self.embedder.embed(images).double().numpy()
         self.suggested = suggest_rows(self.embeddings, SUGGESTED)
 

@@ -45,7 +45,8 @@ class TrainOptions(TypedDict, total=False):
     classifier_similarity: Literal["sns", "cosine", "euclidean", "inner"] | None
     classifier_inverse_regularisation: float | None
     classifier_regularisation: float | None
-    optimiser: Literal["adam", "sgd"] | None
+    reading: Literal["plain", "joined", "crops"] | None
+    optimiser: Literal["adam", "sgd", "muon"] | None
     lr: float | None
     annealing: Literal["epoch", "step", "end"] | None
     warm_up: int | None

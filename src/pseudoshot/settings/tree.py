@@ -9,12 +9,13 @@ from pydantic import Field, PositiveFloat, PositiveInt, SerializeAsAny
 from pseudoshot.classifiers import ClassifierSettings
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
 from pseudoshot.methods import MethodSettings
+from pseudoshot.readings import ReadingName
 from pseudoshot.tools.registry import PartSettings, Settings
 from pseudoshot.views import ViewSettings
 
 MOST = 10**9  # of anything that is counted: beyond, a slip of the finger is likelier than a wish
 
-Optimiser = Literal["adam", "sgd"]
+Optimiser = Literal["adam", "sgd", "muon"]
 Annealing = Literal["epoch", "step", "end"]
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 
@@ -32,7 +33,7 @@ class OptimisationSettings(Settings):
     """How the weights are found."""
 
     optimiser: Optimiser
-    """adam (conv4), or sgd with momentum 0.9 and weight decay 5e-4 (the others)"""
+    """adam (conv4), sgd with momentum 0.9 and weight decay 5e-4 (the others), or muon (best)"""
     lr: PositiveFloat = Field(le=1e6)
     """first learning rate, annealed to 0: 0.002 for conv4, 0.03 for the others"""
     annealing: Annealing = "epoch"
@@ -73,5 +74,8 @@ class RunSettings(Settings):
     """the objective: baseline where not given; `pseudoshot methods` lists them all"""
     classifier: SerializeAsAny[ClassifierSettings]
     """what the embedding is used with at test: what the method is made for where not given"""
+    reading: ReadingName = "plain"
+    """how a vector is made of what the network says of an image: plain (paper); joined, its last
+    two blocks, of the image and its mirror image, about their mean; crops, five crops as well"""
     optimisation: OptimisationSettings
     """how the weights are found"""

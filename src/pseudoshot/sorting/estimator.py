@@ -36,6 +36,10 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How images are told apart by the examples: the name of one of `CLASSIFIERS`, or its
         settings. None: what the model is made for; for feature vectors prototype under SNS. A
         transductive one (with-head) looks at all images given to `predict` together.
+    unlabelled : images, optional
+        Other images of the kind that is to be classified, as many as there are: what the model
+        says of an image is taken about their mean, where its reading centres. None: about the
+        mean of the images it was trained on.
     views : int
         Random altered copies of each example that are averaged with it; 0 for none.
     reject : float, optional
@@ -68,12 +72,14 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model: Embedder | str | Path | None = None,
         *,
         classifier: Chosen | None = None,
+        unlabelled: Images | None = None,
         views: int = 0,
         reject: float | None = None,
         seed: int = 0,
     ) -> None:
         self.model = model
         self.classifier = classifier
+        self.unlabelled = unlabelled
         self.views = views
         self.reject = reject
         self.seed = seed
@@ -81,7 +87,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Images, y: Sequence[Any] | npt.NDArray[Any] | None = None) -> Self:
         """From examples and their labels; those of an ImageSet or of a folder may be left out."""
         self._check_settings()
-        self.embedder_ = load(self.model) if isinstance(self.model, str | Path) else self.model
+        self.embedder_ = self._embedder()
         self.classifier_ = self._chosen()
         if self.embedder_ is None:
             X, y = validate_data(self, X, y, dtype=np.float64)
@@ -97,6 +103,12 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.fitted_ = self.classifier_.fit(support)
         self.temperature_ = choose_temperature(self.classifier_, self.fitted_, support, self.seed)
         return self
+
+    def _embedder(self) -> Embedder | None:
+        embedder = load(self.model) if isinstance(self.model, str | Path) else self.model
+        if embedder is None or self.unlabelled is None:
+            return embedder
+        return embedder.centred_on(to_image_set(self.unlabelled, embedder.card.size))
 
     def _chosen(self) -> Classifier:
         if self.embedder_ is None:
@@ -148,6 +160,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise PseudoshotError(f"a seed is at least 0 and below {MOST_SEEDS}, not {self.seed}")
         if self.views < 0 or (self.views and self.model is None):
             raise PseudoshotError("views of examples need a model, and cannot be fewer than 0")
+        if self.unlabelled is not None and self.model is None:
+            raise PseudoshotError("unlabelled images need a model that reads them")
 
     def _features(self, X: Images, views: int = 0) -> Floats:
         if self.embedder_ is None:

@@ -77,7 +77,7 @@ def classify_folder(
         raise PseudoshotError("give --support: a folder with one subfolder per class")
     else:
         fitted = FewShotClassifier(
-            load(run), classifier=classifier, views=views or 0, reject=reject
+            load(run), classifier=classifier, unlabelled=images, views=views or 0, reject=reject
         ).fit(support)
     if fitted.embedder_ is None:
         raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
@@ -133,6 +133,7 @@ def embed_folder(run: str | Path, images: str | Path, out: Path) -> tuple[int, i
     refuse_existing(out)
     embedder = load(run)
     image_set = load_data(images, size=embedder.card.size)
+    embedder = embedder.centred_on(image_set)
     arrays = {"embeddings": embedder.embed(image_set).numpy(), "files": np.array(image_set.files)}
     if image_set.labels is not None:
         arrays |= {"labels": image_set.labels, "classes": np.array(image_set.classes)}

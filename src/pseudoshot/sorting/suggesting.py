@@ -44,6 +44,7 @@ def suggest(
     """
     embedder = load(model) if isinstance(model, str | Path) else model
     image_set = images_of_folder(Path(images), embedder.card.size)
+    embedder = embedder.centred_on(image_set)
     rows = suggest_rows(embedder.embed(image_set).double().numpy(), count, seed)
     return [image_set.files[row] for row in rows]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder, ModelCard, channel_statistics, load
+from pseudoshot.readings import READINGS
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -23,6 +24,7 @@ def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
         std=tuple(std),
         similarity=settings.method.test_similarity,
         classifier=settings.classifier.model_dump(exclude_none=True),
+        reading=READINGS[settings.reading],
         trained_on=trained_on,
     )
     return Embedder(build_backbone(card.backbone, images.channels, images.size), card)
@@ -43,5 +45,6 @@ def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embe
         "trained_on": f"{card.trained_on}; then {trained_on}",
         "similarity": settings.method.test_similarity,
         "classifier": settings.classifier.model_dump(exclude_none=True),
+        "reading": READINGS[settings.reading],
     }
     return Embedder(embedder.backbone, card.model_copy(update=changes)).train()

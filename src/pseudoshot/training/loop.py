@@ -39,11 +39,11 @@ def run_training(
                 last_checkpoint = time.monotonic()
             if stopped and trainer.step < trainer.steps:
                 raise _stopped(trainer, stop.received or signal.SIGTERM)
+    embedder = trainer.finished().eval()
     if team.leads:
         if trainer.method.head is not None:
             folder.save_head(trainer.method.head)
-        trainer.result().save(folder.path)
-    embedder = trainer.result().eval()
+        embedder.save(folder.path)
     embedder.folder = folder.path  # where its head is
     return embedder
 

@@ -1,4 +1,4 @@
-"""The paper's two optimisers, and the learning rate of each step."""
+"""The optimisers, the paper's two and Muon, and the learning rate of each step."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from pseudoshot.settings.tree import OptimisationSettings, Optimiser
+from pseudoshot.training.muon import Muon
 
 END = 0.2  # of a training
 
@@ -15,9 +16,11 @@ END = 0.2  # of a training
 def build_optimiser(
     name: Optimiser, groups: list[dict[str, Any]], lr: float
 ) -> torch.optim.Optimizer:
-    """Adam without weight decay; SGD with Nesterov momentum 0.9 and weight decay 5e-4."""
+    """Adam and Muon without weight decay; SGD with Nesterov momentum 0.9 and weight decay 5e-4."""
     if name == "adam":
         return torch.optim.Adam(groups, lr=lr)
+    if name == "muon":
+        return Muon(groups, lr=lr)
     return torch.optim.SGD(groups, lr=lr, momentum=0.9, nesterov=True, weight_decay=5e-4)
 
 

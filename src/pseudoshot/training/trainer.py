@@ -14,6 +14,7 @@ from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
 from pseudoshot.methods import METHODS, Batch, Loss, Method
+from pseudoshot.readings import COMPLETE, PLAIN
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.averaging import averaged
@@ -135,12 +136,20 @@ class Trainer:
         assert isinstance(backbone, Backbone)
         return Embedder(backbone, self.embedder.card)
 
+    def finished(self) -> Embedder:
+        """The result, with the centre of whatever reading it may be given."""
+        result = self.result()
+        centred = result.read_as(COMPLETE).centred_on(self.images)
+        return centred.read_as(result.card.reading)
+
     def label_free_score(self) -> float | None:
         """Accuracy on pseudo tasks of the held-out images; None where there are too few."""
         if len(self.base.held_out) < 2:
             return None
         similarity = self.settings.method.test_similarity
-        return pseudo_accuracy(self.result(), self.base.held_out, self.policy, similarity)
+        return pseudo_accuracy(
+            self.result().read_as(PLAIN), self.base.held_out, self.policy, similarity
+        )
 
     def state(self) -> TrainingState:
         return TrainingState(

@@ -1,0 +1,86 @@
+"""Reading: how a vector is made of what a trained network says of an image.
+
+The network is the same in every reading. The plain one, the paper's, takes the last block of one
+look at the image; others join the last blocks, or look more than once, or centre what they see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import torch
+import torch.nn.functional as F
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
+
+from pseudoshot.tools.registry import unknown
+
+CROP = 0.75  # side of a crop as a part of the image's
+
+Parts = dict[str, Tensor]  # (B, d) each, by name
+
+
+class Reading(BaseModel):
+    """What is joined, and over which looks at the image it is averaged.
+
+    >>> Reading(blocks=2, mirror=True).looks
+    2
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    blocks: Annotated[int, Field(ge=1, le=100)] = 1  # the network's last ones, joined
+    mirror: bool = False  # averaged with the mirror image
+    crops: bool = False  # averaged with five crops: the corners and the middle
+    centre: bool = False  # a mean is subtracted: of the images trained on, or of the user's own
+
+    def __str__(self) -> str:
+        names = {reading: name for name, reading in READINGS.items()}
+        return names.get(self) or ", ".join(f"{name} {value}" for name, value in self)
+
+    @property
+    def looks(self) -> int:
+        """How often the network sees an image."""
+        return (2 if self.mirror else 1) * (6 if self.crops else 1)
+
+    def look(self, images: Tensor) -> list[Tensor]:
+        """The image as it is seen, (B, c, h, w) each; those of one size in one batch."""
+        seen = [images]
+        if self.crops:
+            h, w = images.shape[-2:]
+            below, right = h - round(CROP * h), w - round(CROP * w)
+            corners = ((0, 0), (0, right), (below, 0), (below, right), (below // 2, right // 2))
+            parts = [images[..., y : h - below + y, x : w - right + x] for y, x in corners]
+            seen.append(torch.cat(parts))
+        return [torch.cat((part, part.flip(-1))) for part in seen] if self.mirror else seen
+
+
+ReadingName = Literal["plain", "joined", "crops"]
+PLAIN = Reading()
+COMPLETE = Reading(
+    blocks=100, mirror=True, centre=True
+)  # every block, so that its centre is that of any
+READINGS: Mapping[ReadingName, Reading] = {
+    "plain": PLAIN,
+    "joined": Reading(blocks=2, mirror=True, centre=True),
+    "crops": Reading(blocks=2, mirror=True, crops=True, centre=True),
+}
+
+
+def reading_of(name: str) -> Reading:
+    """The reading of that name."""
+    if name not in READINGS:
+        raise unknown("reading", name, READINGS)
+    return READINGS[name]  # type: ignore[index]
+
+
+def join(parts: Parts, centre: Mapping[str, Tensor]) -> Tensor:
+    """Each part about its centre, where it has one, and of length 1; side by side, (B, Σ d)."""
+    return torch.cat(
+        [
+            F.normalize(part - centre[name].to(part) if name in centre else part, dim=1)
+            for name, part in parts.items()
+        ],
+        1,
+    )
