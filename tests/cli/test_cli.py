@@ -65,6 +65,7 @@ def test_data_lists_every_set(tmp_path):
         "glyphs",
         "cifar-fs",
         "fc100",
+        "tiny-imagenet",
         "omniglot",
         "cub",
         "miniimagenet",

@@ -12,7 +12,10 @@ from pseudoshot.data import SOURCES, default_views, describe, load
 from pseudoshot.data.loading import parse
 from pseudoshot.tools.errors import PseudoshotError
 
-NAMES = ("glyphs", "cifar-fs", "fc100", "omniglot", "cub", "miniimagenet", "tieredimagenet")
+NAMES = (
+    *("glyphs", "cifar-fs", "fc100", "tiny-imagenet"),
+    *("omniglot", "cub", "miniimagenet", "tieredimagenet"),
+)
 
 
 def test_the_names() -> None:
@@ -67,6 +70,7 @@ def test_a_size_without_pixels(size: int) -> None:
     ("name", "download", "place"),
     [
         ("cifar-fs", "cifar-100-python.tar.gz from the CIFAR page", "cifar-100-python.tar.gz"),
+        ("tiny-imagenet", "tiny-imagenet-200.zip", "tiny-imagenet-200"),
         ("omniglot", "images_background.zip and images_evaluation.zip", "omniglot"),
         ("cub", "CUB_200_2011.tgz", "CUB_200_2011"),
         ("miniimagenet", "mini-imagenet-cache-train.pkl", "miniimagenet"),

@@ -12,13 +12,12 @@ from pseudoshot.data.image_set import ImageSet
 from pseudoshot.data.source import Source, SplitCount, class_list
 from pseudoshot.tools.errors import PseudoshotError
 
-ZOOM = 92 / 84  # the field's protocol: short side to 92, then the central 84
-
 
 class ClassFolderSource(Source):
     """One folder per class, under one of several layouts; a subclass adds the facts."""
 
     default_size = 84
+    zoom: ClassVar[float] = 92 / 84  # the field's protocol: short side to 92, then the central 84
     layouts: ClassVar[tuple[str, ...]] = (".", "images", "{split}")
 
     def count(self, place: Path | None, split: str) -> SplitCount:
@@ -57,7 +56,7 @@ class ClassFolderSource(Source):
         if len(found) < len(classes):
             raise self._incomplete(place, split, found)
         images = Listing(image for name in classes for image in found[name])
-        return load_files(f"{self.name}:{split}", place, images, Form(size, ZOOM), classes)
+        return load_files(f"{self.name}:{split}", place, images, Form(size, self.zoom), classes)
 
     def _incomplete(self, place: Path, split: str, found: dict[str, Listing]) -> PseudoshotError:
         classes = class_list(self.name, split)

@@ -73,7 +73,7 @@ def data_roots(root: Path | None) -> list[Path]:
 
 @functools.cache
 def class_list(name: str, split: str) -> tuple[str, ...]:
-    """The classes of a benchmark's split, as its authors published them.
+    """The classes of a benchmark's split, as published; that of Tiny ImageNet is this project's.
 
     >>> class_list("cifar-fs", "test")[:3]
     ('baby', 'bed', 'bicycle')

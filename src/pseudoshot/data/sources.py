@@ -12,11 +12,13 @@ from pseudoshot.data.miniimagenet import MiniImageNet
 from pseudoshot.data.omniglot import Omniglot
 from pseudoshot.data.source import Source, SplitCount, data_roots
 from pseudoshot.data.tieredimagenet import TieredImageNet
+from pseudoshot.data.tiny_imagenet import TinyImageNet
 
 _ALL: tuple[Source, ...] = (
     Glyphs(),
     CifarFS(),
     FC100(),
+    TinyImageNet(),
     Omniglot(),
     Cub(),
     MiniImageNet(),
