@@ -29,6 +29,9 @@ class ModelCard(BaseModel):
     similarity: Similarity  # what it was trained with, and is tested with
     classifier: dict[str, Any] = {}  # what it is made for; {}: prototype
     trained_on: str = ""
+    labels: str = ""  # those it was pre-trained with; "": none
+    # how arrays of another size are brought to the model's; files are always bicubic
+    interpolation: Literal["bicubic", "bilinear"] = "bilinear"
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

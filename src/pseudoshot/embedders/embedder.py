@@ -31,6 +31,7 @@ from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import is_file, replaced, write_text
 
 _LUMA = (0.299, 0.587, 0.114)
+_MOST_A_BATCH, _PIXELS_A_BATCH = 256, 1 << 19  # what is embedded at once: maps stay in the cache
 
 
 class Embedder(nn.Module):
@@ -58,6 +59,11 @@ class Embedder(nn.Module):
     def dim(self) -> int:
         return self.backbone.dim
 
+    @property
+    def device(self) -> torch.device:
+        """Where the network is; one without parameters is on the CPU."""
+        return next((p.device for p in self.backbone.parameters()), torch.device("cpu"))
+
     def normalise(self, images: Tensor) -> Tensor:
         """(..., c, h, w) in [0, 1] to mean 0 and deviation 1 of the training images."""
         mean = images.new_tensor(self.card.mean).view(-1, 1, 1)
@@ -65,16 +71,21 @@ class Embedder(nn.Module):
         return (images - mean) / std
 
     def preprocess(self, images: npt.NDArray[np.uint8]) -> Tensor:
-        """uint8 (B, h, w, c) to what the backbone takes, (B, channels, size, size)."""
+        """uint8 (B, h, w, c) to what the backbone takes, (B, channels, size, size).
+
+        Images of another size are resized by the card's interpolation, antialiased. Files and
+        Pillow images come here at the model's size, by Pillow's bicubic, whatever the card says.
+        """
         pixels = torch.tensor(images).permute(0, 3, 1, 2).float() / 255
         if pixels.shape[1] > self.card.channels:
             pixels = (pixels * pixels.new_tensor(_LUMA).view(3, 1, 1)).sum(1, keepdim=True)
         elif pixels.shape[1] < self.card.channels:
             pixels = pixels.expand(-1, self.card.channels, -1, -1)
         if pixels.shape[-2:] != (self.card.size, self.card.size):
-            pixels = F.interpolate(
-                pixels, (self.card.size, self.card.size), mode="bilinear", antialias=True
-            )
+            mode, side = self.card.interpolation, (self.card.size, self.card.size)
+            pixels = F.interpolate(pixels, side, mode=mode, antialias=True)
+            if mode == "bicubic":
+                pixels = pixels.clamp(0, 1)  # it overshoots; Pillow cuts that off as well
         return self.normalise(pixels).contiguous(memory_format=torch.channels_last)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -87,14 +98,13 @@ class Embedder(nn.Module):
         """The embeddings of views (C, V, c, h, w) in [0, 1] as they are at test, (C·V, d)."""
         was_training = self.training
         self.eval()
-        device = next(self.backbone.parameters()).device
-        embeddings: Tensor = self(views.to(device).flatten(0, 1)).cpu()
+        embeddings: Tensor = self(views.to(self.device).flatten(0, 1)).cpu()
         self.train(was_training)
         return embeddings
 
     @torch.inference_mode()
     def embed(
-        self, images: ImageSet | npt.NDArray[np.uint8], batch: int = 256, bar: bool = True
+        self, images: ImageSet | npt.NDArray[np.uint8], batch: int | None = None, bar: bool = True
     ) -> Tensor:
         """The embedding of every image, (n, d): once is enough, it does not depend on the batch."""
         keep_freed_memory()  # or half of the time is spent asking for it again
@@ -102,12 +112,12 @@ class Embedder(nn.Module):
         was_training = self.training
         self.eval()
         embeddings = torch.empty(len(pixels), self.dim)
-        device = next(self.backbone.parameters()).device
+        batch = batch or max(1, min(_MOST_A_BATCH, _PIXELS_A_BATCH // self.card.size**2))
         with progress_bar(shown=bar) as progress:
             for start in progress.track(range(0, len(pixels), batch), description="embedding"):
                 part = pixels[start : start + batch]
                 embeddings[start : start + len(part)] = self.backbone(
-                    self.preprocess(part).to(device)
+                    self.preprocess(part).to(self.device)
                 )
         self.train(was_training)
         return embeddings
