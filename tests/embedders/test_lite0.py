@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,8 @@ from pseudoshot.embedders import default_model, load
 from pseudoshot.embedders.doors import lite0
 from pseudoshot.sorting import FewShotClassifier, load_classifier, save_classifier
 from pseudoshot.tools.errors import PseudoshotError
+from tests.cli.entry import here
+from tests.pictures import draw_trees
 
 needs_weights = pytest.mark.skipif(
     not lite0.installed(), reason="the extra 'pretrained' is not installed"
@@ -73,9 +77,25 @@ def test_a_saved_classifier_and_a_folder_hold_all_of_it(model, tmp_path):
 
 
 @needs_weights
-def test_where_no_model_is_given_it_is_the_one(capsys):
-    assert default_model() == "lite0"
-    assert "model: lite0, pre-trained with labels (ImageNet's" in capsys.readouterr().err
+def test_figures_that_labels_were_behind_say_so(tmp_path):
+    draw_trees(tmp_path, 6)
+    options = (tmp_path, "--way", 3, "--shot", 1, "--query", 5, "--tasks", 20)
+    words = "pre-trained with labels (ImageNet's, 1,000 classes): not comparable"
+    assert words in here("evaluate", "lite0", *options).stdout
+    assert json.loads(here("evaluate", "lite0", *options, "--json").stdout)["pretrained_labels"]
+    compared = here("compare", "conv4-cifar-fs", "lite0", *options).stdout
+    assert f"lite0: {words}" in compared
+    assert "fs: pre-trained" not in compared
+
+
+@needs_weights
+def test_where_no_model_is_given_it_is_the_one(tmp_path):
+    draw_trees(tmp_path / "some", 1)
+    folders = ("--images", tmp_path / "some", "--support", tmp_path / "some")
+    result = here("classify", *folders, "--csv", tmp_path / "l.csv")
+    assert "model: lite0, pre-trained with labels (ImageNet's" in result.stderr
+    assert len((tmp_path / "l.csv").read_text().splitlines()) == 4
+    assert len(here("suggest", "--images", tmp_path / "some").stdout.splitlines()) == 3
 
 
 def test_without_the_weights_one_sentence_says_what_to_install(monkeypatch, capsys):

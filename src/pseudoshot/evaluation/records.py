@@ -50,6 +50,7 @@ class Record(BaseModel):
     classifier: str
     setting: str
     results: tuple[Accuracy, ...]
+    pretrained_labels: str = ""
     versions: dict[str, str]
 
     @model_validator(mode="after")

@@ -13,7 +13,13 @@ from pseudoshot.evaluation.comparison import Difference, differences
 from pseudoshot.runs.evaluating import ProtocolOptions, evaluate_run
 from pseudoshot.tools.errors import PseudoshotError
 
-_OWN = ("similarity", "classifier", "setting", "results")  # what two runs may differ in
+_OWN = (
+    "similarity",
+    "classifier",
+    "setting",
+    "results",
+    "pretrained_labels",
+)  # what two runs may differ in
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,15 @@ def evaluate_run(
     shots = check_tasks(images, way, shots, query, tasks, seed)
     embeddings = embedder.embed(images)
     result = evaluate_embeddings(
-        embeddings, images, chosen, way=way, shots=shots, query=query, tasks=tasks, seed=seed
+        embeddings,
+        images,
+        chosen,
+        way=way,
+        shots=shots,
+        query=query,
+        tasks=tasks,
+        seed=seed,
+        pretrained_labels=embedder.card.labels,
     )
     if folder.started:
         record(folder, {"trained": [result]}, Novel(images, embeddings))
