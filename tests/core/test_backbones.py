@@ -47,6 +47,7 @@ def test_in_eval_mode_an_embedding_does_not_depend_on_its_batch(name):
     [
         ("conv4", 84, 64, 112_832),
         ("conv4-flat", 84, 1600, 112_832),
+        ("lite0", 224, 1280, 3_371_008),
         ("resnet12", 84, 640, 12_424_320),
         ("wrn28-10", 32, 640, 36_472_784),
     ],

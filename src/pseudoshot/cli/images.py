@@ -10,12 +10,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pseudoshot.cli.app import app
-from pseudoshot.cli.options import ClassifierName, Model
+from pseudoshot.cli.options import ClassifierName, Model, ModelOrDefault
 
 
 @app.command
 def classify(
-    run: str,
+    run: str | None = None,
     /,
     *,
     images: Path,
@@ -34,8 +34,9 @@ def classify(
     Parameters
     ----------
     run
-        The --out folder of a training; a bundled model, such as conv4-cifar-fs; or a
-        classifier downloaded from the page of `pseudoshot serve`, which needs no --support.
+        A model, as for the other commands: by default lite0 where the extra pretrained is
+        installed, else a small bundled one. Or a classifier downloaded from the page of
+        `pseudoshot serve`, which needs no --support.
     images
         The folder of images to sort, however deep.
     support
@@ -51,11 +52,12 @@ def classify(
     reject
         Images of a lower confidence, from 0 to 1, are labelled "none of these".
     """
+    from pseudoshot.embedders import default_model
     from pseudoshot.runs.tables import print_sorting
     from pseudoshot.sorting.folders import classify_folder
 
     result = classify_folder(
-        run,
+        run or default_model(),
         images,
         support=support,
         csv=csv,
@@ -72,7 +74,7 @@ def classify(
 
 
 @app.command
-def suggest(run: Model, /, *, images: Path, count: int = 10, seed: int = 0) -> None:
+def suggest(run: ModelOrDefault = None, /, *, images: Path, count: int = 10, seed: int = 0) -> None:
     """Name the few images whose labels would teach the most: diverse, and each typical of many.
 
     Prints one file per line, the most telling first. Put each into a subfolder named after its
@@ -87,9 +89,10 @@ def suggest(run: Model, /, *, images: Path, count: int = 10, seed: int = 0) -> N
     seed
         Of the grouping.
     """
+    from pseudoshot.embedders import default_model
     from pseudoshot.sorting import suggest as suggest_files
 
-    for file in suggest_files(run, images, count, seed):
+    for file in suggest_files(run or default_model(), images, count, seed):
         sys.stdout.buffer.write(os.fsencode(images / file) + b"\n")
 
 
@@ -134,7 +137,7 @@ def export(run: Model, file: Path, /) -> None:
 
 @app.command
 def serve(
-    run: Model,
+    run: ModelOrDefault = None,
     /,
     *,
     images: Path | None = None,
@@ -153,6 +156,7 @@ def serve(
     port
         The port to listen on; 0 for any that is free.
     """
+    from pseudoshot.embedders import default_model
     from pseudoshot.serve import serve as run_server
 
-    run_server(run, images, host, port, classifier)
+    run_server(run or default_model(), images, host, port, classifier)

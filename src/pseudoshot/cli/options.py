@@ -13,9 +13,14 @@ DataRoot = Annotated[
     Path | None,
     Parameter(help="Folder that holds the named sets; else $PSEUDOSHOT_DATA, else the cache."),
 ]
-Model = Annotated[
-    str,
-    Parameter(help="The --out folder of a training, or a bundled model, such as conv4-cifar-fs."),
+_MODELS = (
+    "The --out folder of a training; lite0, pre-trained on ImageNet (the extra pretrained); or a "
+    "bundled model, such as conv4-cifar-fs."
+)
+Model = Annotated[str, Parameter(help=_MODELS)]
+ModelOrDefault = Annotated[
+    str | None,
+    Parameter(help=f"{_MODELS} By default lite0 where the extra is installed, else a bundled one."),
 ]
 ClassifierName = Annotated[
     str | None,

@@ -1,7 +1,8 @@
 """Embedders: images in, vectors out, with a card that says how an image is treated."""
 
 from pseudoshot.embedders.card import ModelCard, channel_statistics
+from pseudoshot.embedders.doors.runs import bundled_models
 from pseudoshot.embedders.embedder import Embedder
-from pseudoshot.embedders.loading import bundled_models, load
+from pseudoshot.embedders.loading import default_model, load
 
-__all__ = ["Embedder", "ModelCard", "bundled_models", "channel_statistics", "load"]
+__all__ = ["Embedder", "ModelCard", "bundled_models", "channel_statistics", "default_model", "load"]

@@ -31,6 +31,9 @@ class ModelCard(BaseModel):
     classifier: dict[str, Any] = {}  # what it is made for; {}: prototype
     reading: Reading = PLAIN  # how a vector is made of what the network says
     trained_on: str = ""
+    labels: str = ""  # those it was pre-trained with; "": none
+    # how arrays of another size are brought to the model's; files are always bicubic
+    interpolation: Literal["bicubic", "bilinear"] = "bilinear"
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

@@ -33,11 +33,11 @@ from pseudoshot.tools.console import progress_bar
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import is_file, replaced, write_text
 
-BATCH = 256  # images embedded at a time
 CENTRED_ON = 1_000  # images at most: a mean needs no more
 FEWEST_CENTRED_ON = 50
 CENTRE = "centre."  # before the names of centres among the weights
 _LUMA = (0.299, 0.587, 0.114)
+_MOST_A_BATCH, _PIXELS_A_BATCH = 256, 1 << 19
 
 
 class Embedder(nn.Module):
@@ -98,11 +98,11 @@ class Embedder(nn.Module):
         if few or not self.card.reading.centre:
             return self
         chosen = np.unique(np.linspace(0, len(images) - 1, CENTRED_ON).round().astype(np.int64))
-        pixels = images.images[chosen]
-        with self._at_test() as device:
+        pixels, batch = images.images[chosen], self._batch
+        with self._at_test():
             parts = [
-                self.parts(self.preprocess(pixels[start : start + BATCH]).to(device))
-                for start in range(0, len(pixels), BATCH)
+                self.parts(self.preprocess(pixels[start : start + batch]).to(self.device))
+                for start in range(0, len(pixels), batch)
             ]
         centre = {
             name: torch.cat([part[name] for part in parts]).mean(0).cpu() for name in parts[0]
@@ -110,13 +110,26 @@ class Embedder(nn.Module):
         return Embedder(self.backbone, self.card, self.folder, centre).train(self.training)
 
     @contextmanager
-    def _at_test(self) -> Iterator[torch.device]:
-        """Within the block the network is as it is at test; where it is."""
+    def _at_test(self) -> Iterator[None]:
+        """Within the block the network is as it is at test."""
         was_training = self.training
         self.eval()
-        with torch.inference_mode():
-            yield next(self.backbone.parameters()).device
-        self.train(was_training)
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            self.train(was_training)
+
+    @property
+    def _batch(self) -> int:
+        """How many images are embedded at once: their maps stay in the cache."""
+        looks = self.card.reading.looks
+        return max(1, min(_MOST_A_BATCH, _PIXELS_A_BATCH // (looks * self.card.size**2)))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is; one without parameters is on the CPU."""
+        return next((p.device for p in self.backbone.parameters()), torch.device("cpu"))
 
     def normalise(self, images: Tensor) -> Tensor:
         """(..., c, h, w) in [0, 1] to mean 0 and deviation 1 of the training images."""
@@ -125,16 +138,21 @@ class Embedder(nn.Module):
         return (images - mean) / std
 
     def preprocess(self, images: npt.NDArray[np.uint8]) -> Tensor:
-        """uint8 (B, h, w, c) to (B, channels, size, size) in [0, 1]."""
+        """uint8 (B, h, w, c) to (B, channels, size, size) in [0, 1].
+
+        Images of another size are resized by the card's interpolation, antialiased. Files and
+        Pillow images come here at the model's size, by Pillow's bicubic, whatever the card says.
+        """
         pixels = torch.tensor(images).permute(0, 3, 1, 2).float() / 255
         if pixels.shape[1] > self.card.channels:
             pixels = (pixels * pixels.new_tensor(_LUMA).view(3, 1, 1)).sum(1, keepdim=True)
         elif pixels.shape[1] < self.card.channels:
             pixels = pixels.expand(-1, self.card.channels, -1, -1)
         if pixels.shape[-2:] != (self.card.size, self.card.size):
-            pixels = F.interpolate(
-                pixels, (self.card.size, self.card.size), mode="bilinear", antialias=True
-            )
+            mode, side = self.card.interpolation, (self.card.size, self.card.size)
+            pixels = F.interpolate(pixels, side, mode=mode, antialias=True)
+            if mode == "bicubic":
+                pixels = pixels.clamp(0, 1)  # it overshoots; Pillow cuts that off as well
         return pixels.contiguous(memory_format=torch.channels_last)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -160,21 +178,22 @@ class Embedder(nn.Module):
 
     def embed_views(self, views: Tensor) -> Tensor:
         """The embeddings of views (C, V, c, h, w) in [0, 1] as they are at test, (C·V, d)."""
-        with self._at_test() as device:
-            embeddings: Tensor = self(views.to(device).flatten(0, 1)).cpu()
+        with self._at_test():
+            embeddings: Tensor = self(views.to(self.device).flatten(0, 1)).cpu()
         return embeddings
 
     def embed(
-        self, images: ImageSet | npt.NDArray[np.uint8], batch: int = BATCH, bar: bool = True
+        self, images: ImageSet | npt.NDArray[np.uint8], batch: int | None = None, bar: bool = True
     ) -> Tensor:
         """The embedding of every image, (n, d): once is enough, it does not depend on the batch."""
         keep_freed_memory()  # or half of the time is spent asking for it again
         pixels = images.images if isinstance(images, ImageSet) else images
         embeddings = torch.empty(len(pixels), self.dim)
-        with self._at_test() as device, progress_bar(shown=bar) as progress:
+        batch = batch or self._batch
+        with self._at_test(), progress_bar(shown=bar) as progress:
             for start in progress.track(range(0, len(pixels), batch), description="embedding"):
                 part = pixels[start : start + batch]
-                embeddings[start : start + len(part)] = self(self.preprocess(part).to(device))
+                embeddings[start : start + len(part)] = self(self.preprocess(part).to(self.device))
         return embeddings
 
     def classifier(self, chosen: Chosen | None = None) -> Classifier:

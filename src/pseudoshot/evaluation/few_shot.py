@@ -50,6 +50,8 @@ class Evaluation:
         How queries were told apart; inductive, or transductive: together; by which vectors.
     data, note, way, query, tasks, seed
         What the tasks were.
+    pretrained_labels
+        The labels that the model was pre-trained with: not comparable with unsupervised figures.
     fingerprint, labelling
         Of the image set, and of which row has which label.
 
@@ -67,6 +69,7 @@ class Evaluation:
     setting: Setting  # inductive, or transductive: queries are seen together
     results: tuple[Accuracy, ...]
     reading: str = "plain"  # how vectors were made of what the network says
+    pretrained_labels: str = ""  # those the model was pre-trained with; "": none
     fingerprint: str = field(default="", repr=False)  # of the image set
     labelling: str = field(default="", repr=False)  # which row has which label: see `ImageSet`
     scores: npt.NDArray[np.float32] = field(  # percent right in every task, (shots, tasks)
@@ -144,6 +147,7 @@ def evaluate_embeddings(
     tasks: int = 10_000,
     seed: int = 0,
     reading: str = "plain",
+    pretrained_labels: str = "",
 ) -> Evaluation:
     """Accuracy at every shot; the tasks of a shot depend on the seed and the task's shape alone."""
     check_tasks(images, way, shots, query, tasks, seed)
@@ -167,6 +171,7 @@ def evaluate_embeddings(
             Accuracy(shot, *mean_and_interval(its_scores))
             for shot, its_scores in zip(shots, scores, strict=True)
         ),
+        pretrained_labels=pretrained_labels,
         fingerprint=images.fingerprint(),
         labelling=images.labelling(),
         scores=scores.float().numpy(),
@@ -221,6 +226,7 @@ def evaluate(
         tasks=tasks,
         seed=seed,
         reading=str(embedder.card.reading),
+        pretrained_labels=embedder.card.labels,
     )
 
 

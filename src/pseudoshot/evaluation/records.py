@@ -51,6 +51,7 @@ class Record(BaseModel):
     setting: str
     reading: str = "plain"
     results: tuple[Accuracy, ...]
+    pretrained_labels: str = ""
     versions: dict[str, str]
 
     @model_validator(mode="after")

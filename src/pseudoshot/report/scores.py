@@ -64,6 +64,11 @@ def _rule(classifier: str) -> str:
 
 def _protocol(record: Record) -> str:
     note = f" Note: {text(record.note)}." if record.note else ""
+    if record.pretrained_labels:
+        note += (
+            f" Pre-trained with labels ({text(record.pretrained_labels)}): not comparable with "
+            f"unsupervised figures."
+        )
     return (
         f'<p class="small">Each figure is the mean over {record.tasks:,} tasks '
         f"(seed {record.seed}) with {_count(record.query, 'image')} of each class to recognise;"

@@ -13,7 +13,8 @@ from pseudoshot.evaluation.comparison import Difference, differences
 from pseudoshot.runs.evaluating import ProtocolOptions, evaluate_run
 from pseudoshot.tools.errors import PseudoshotError
 
-_OWN = ("similarity", "classifier", "setting", "reading", "results")  # what two runs may differ in
+# what two runs may differ in
+_OWN = ("similarity", "classifier", "setting", "reading", "results", "pretrained_labels")
 
 
 @dataclass(frozen=True)

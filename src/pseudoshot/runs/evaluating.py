@@ -87,6 +87,7 @@ def evaluate_run(
         tasks=tasks,
         seed=seed,
         reading=told,
+        pretrained_labels=embedder.card.labels,
     )
     if folder.started:
         record(folder, {"trained": [result]}, Novel(images, embeddings))

@@ -34,6 +34,19 @@ def print_evaluation(evaluation: Evaluation) -> None:
     for result in evaluation.results:
         table.add_row(str(result.shot), _with_interval(result))
     _output.print(table)
+    _print_pretrained(evaluation)
+
+
+def _print_pretrained(evaluation: Evaluation, run: str = "") -> None:
+    """A warning beside figures that labels were behind."""
+    if evaluation.pretrained_labels:
+        whose = f"{printable(run)}: " if run else ""
+        _output.print(
+            f"{whose}pre-trained with labels ({printable(evaluation.pretrained_labels)}): "
+            f"not comparable with unsupervised figures",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _protocol(evaluation: Evaluation) -> str:
@@ -79,6 +92,8 @@ def print_compared_runs(comparison: Comparison) -> None:
                 row.append(f"{found.difference:+.2f} ± {found.interval:.2f}{mark}")
             table.add_row("" if position else str(result.shot), *row)
     _output.print(table)
+    for compared in comparison.runs:
+        _print_pretrained(compared.evaluation, compared.run)
 
 
 def print_sorting(result: Sorted) -> None:

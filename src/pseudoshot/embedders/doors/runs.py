@@ -1,0 +1,68 @@
+"""Run folders, and bundled models by their names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from safetensors.torch import load_file
+
+from pseudoshot.embedders.card import ModelCard
+from pseudoshot.embedders.embedder import Embedder, from_weights
+from pseudoshot.tools.errors import PseudoshotError, first_line
+from pseudoshot.tools.files import is_file
+
+_BUNDLED = Path(__file__).parents[1] / "bundled"
+
+
+def takes(name: str) -> bool:
+    """Every name: what no other door knows is said to hold no model."""
+    return True
+
+
+def enter(name: str) -> Embedder:
+    folder = _folder_of(name)
+    card = _read_card(folder)
+    try:
+        return from_weights(card, load_file(folder / "model.safetensors"), folder)
+    except Exception as error:  # a header of any content leads to errors of any kind
+        raise PseudoshotError(
+            f"the weights {folder / 'model.safetensors'} cannot be read: {first_line(error)}"
+        ) from error
+
+
+def bundled_models() -> tuple[str, ...]:
+    """The names of the trained models that come with the package."""
+    return tuple(sorted(folder.name for folder in _BUNDLED.iterdir() if folder.is_dir()))
+
+
+def _folder_of(name: str) -> Path:
+    """A folder of that name comes before a bundled model."""
+    bundled = name in bundled_models() and not is_file(Path(name) / "model.json")
+    return _BUNDLED / name if bundled else Path(name)
+
+
+def _read_card(folder: Path) -> ModelCard:
+    path = folder / "model.json"
+    if not is_file(path):
+        unfinished = is_file(folder / "run.json")
+        hint = (
+            "its training has not finished: continue with --resume"
+            if unfinished
+            else "give the --out folder of a finished `pseudoshot train`, or a bundled model: "
+            + ", ".join(bundled_models())
+        )
+        raise PseudoshotError(f"'{str(folder)[:300]}' holds no model: {hint}")
+    try:
+        fields: Any = json.loads(path.read_text(encoding="utf-8"))
+        return ModelCard.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        reason = f"{where}: {first['msg']}" if where else first["msg"]
+        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        reason = first_line(error)
+        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
