@@ -163,17 +163,14 @@ class Embedder(nn.Module):
 
     def parts(self, images: Tensor) -> Parts:
         """What the reading joins, averaged over its looks at each image."""
-        looks = [
-            self.backbone.block_means(seen)
-            for seen in self.card.reading.look(self.normalise(images))
-        ]
-        blocks = range(len(looks[0]))[-self.card.reading.blocks :]
-        joined = {
+        reading = self.card.reading
+        looks = [self.backbone.block_means(seen) for seen in reading.look(self.normalise(images))]
+        blocks = range(len(looks[0]))[-reading.blocks :]
+        seen = {
             f"block {block + 1}": torch.cat([means[block] for means in looks]) for block in blocks
         }
         return {
-            name: means.view(-1, len(images), means.shape[1]).mean(0)
-            for name, means in joined.items()
+            name: means.unflatten(0, (reading.looks, -1)).mean(0) for name, means in seen.items()
         }
 
     def embed_views(self, views: Tensor) -> Tensor:
