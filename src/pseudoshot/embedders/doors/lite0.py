@@ -13,6 +13,7 @@ from pseudoshot.backbones import build_backbone
 from pseudoshot.backbones.lite0 import STAGES
 from pseudoshot.embedders.card import ModelCard
 from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.readings import Reading
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file
 
@@ -25,6 +26,8 @@ CARD = ModelCard(
     mean=(0.5, 0.5, 0.5),
     std=(0.5, 0.5, 0.5),
     similarity="sns",
+    classifier={"name": "ridge"},
+    reading=Reading(mirror=True, centre=True),
     trained_on="ImageNet",
     labels="ImageNet's, 1,000 classes",
     interpolation="bicubic",
