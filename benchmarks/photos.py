@@ -10,9 +10,10 @@ within each task. All features go through the package's logistic regression, whi
 scikit-learn's, solved for many tasks at once (the two are compared on some tasks in every run);
 models also through the classifier they are made for.
 
-How the rivals' features are made was chosen once, on Tiny ImageNet's validation classes: size of
-cells, colour space and bins, and that they are scaled over all images of the set, which needs no
-label and gains them three to four points.
+How the rivals' features are made was chosen once, on Tiny ImageNet's validation classes (300 5-way
+tasks): cells of 8 or 16 pixels, RGB or HSV in 64 to 512 bins, roots of pixels, scaling, the strength
+of the penalty. Scaling is over all images of the set, which needs no label, and gained HOG + colour
+2.5, 4.2 and 3.4 points at 1, 5 and 20 shots.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from skimage.color import rgb2hsv
 from skimage.feature import hog
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -61,7 +63,7 @@ class Features:
     size: int
     read: Callable[[Bytes], torch.Tensor]
     classifiers: tuple[Classifier, ...]
-    scaled: bool = False  # to mean 0 and deviation 1 over the set: the rivals are better for it
+    scaled: bool = False  # to mean 0 and deviation 1 over the set
 
 
 def features_of(name: str) -> Features:
@@ -94,8 +96,9 @@ def gradients(image: Bytes) -> npt.NDArray[np.float64]:
 
 def colours(image: Bytes) -> npt.NDArray[np.float64]:
     """The roots of a histogram's shares: of unit length, large shares no longer outweigh all."""
-    bins = (image.reshape(-1, 3) >> 5) @ np.array([64, 8, 1])  # eight of each channel
-    return np.sqrt(np.bincount(bins, minlength=512) / len(bins))
+    values = rgb2hsv(image).reshape(-1, 3)
+    counts, _ = np.histogramdd(values, bins=(8, 4, 4), range=[(0, 1)] * 3)
+    return np.sqrt(counts.ravel() / len(values))
 
 
 def read_all(features: Features, images: ImageSet) -> torch.Tensor:
