@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
+from pydantic import ValidationError
 from safetensors.torch import save
 from torch import Tensor, nn
 
@@ -22,12 +25,14 @@ from pseudoshot.classifiers import (
     classifier_settings,
 )
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.card import ModelCard
+from pseudoshot.embedders.card import Interpolation, ModelCard
 from pseudoshot.embedders.head import load_head, trained_with
+from pseudoshot.embedders.networks.function import FunctionNetwork
 from pseudoshot.heads import Head
+from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import progress_bar
-from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError, validation_line
 from pseudoshot.tools.files import is_file, replaced, write_text
 
 _LUMA = (0.299, 0.587, 0.114)
@@ -54,6 +59,43 @@ class Embedder(nn.Module):
         self.backbone = backbone
         self.card = card
         self.folder = folder  # of the run it was loaded from, which may hold a head
+
+    @classmethod
+    def of(
+        cls,
+        function: Callable[[Tensor], Tensor],
+        *,
+        size: int,
+        mean: float | Sequence[float] = 0.0,
+        std: float | Sequence[float] = 1.0,
+        channels: int = 3,
+        interpolation: Interpolation = "bicubic",
+        similarity: Similarity = "sns",
+        labels: str = "",
+    ) -> Self:
+        """Any module or function that makes embeddings (B, d) of images (B, channels, size, size).
+
+        Images in [0, 1] less `mean`, over `std`, are what it is given: one number, or one per
+        channel. `labels` are those that it was trained with, where it was. It cannot be saved.
+
+        >>> tones = Embedder.of(lambda images: images.mean((2, 3)), size=32)
+        >>> tones.embed(np.full((1, 8, 8, 3), 51, np.uint8))
+        tensor([[0.2000, 0.2000, 0.2000]])
+        """
+        try:
+            card = ModelCard(
+                backbone="function",
+                channels=channels,
+                size=size,
+                mean=_per_channel(mean, channels),
+                std=_per_channel(std, channels),
+                similarity=similarity,
+                labels=labels,
+                interpolation=interpolation,
+            )
+        except ValidationError as error:
+            raise PseudoshotError(f"an embedder cannot be so: {validation_line(error)}") from error
+        return cls(FunctionNetwork(function, channels, size), card)
 
     @property
     def dim(self) -> int:
@@ -152,9 +194,22 @@ class Embedder(nn.Module):
             )
         return load_head(self.folder, self.dim)
 
+    def weights(self) -> dict[str, Tensor]:
+        """What is saved beside the card."""
+        if isinstance(self.backbone, FunctionNetwork):
+            raise PseudoshotError(
+                "an embedder made of a function cannot be saved: export the network as ONNX and "
+                "load that"
+            )
+        return {name: value.contiguous() for name, value in self.backbone.state_dict().items()}
+
     def save(self, folder: Path) -> None:
         """`model.safetensors` and `model.json`: nothing in them can execute."""
-        weights = {name: value.contiguous() for name, value in self.backbone.state_dict().items()}
+        weights = save(self.weights())
         with replaced(folder / "model.safetensors") as temporary:
-            temporary.write_bytes(save(weights))
+            temporary.write_bytes(weights)
         write_text(folder / "model.json", self.card.model_dump_json(indent=2) + "\n")
+
+
+def _per_channel(values: float | Sequence[float], channels: int) -> tuple[float, ...]:
+    return (values,) * channels if isinstance(values, int | float) else tuple(values)

@@ -21,9 +21,9 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from pseudoshot.backbones import build_backbone
 from pseudoshot.classifiers import CLASSIFIERS, Linear, classifier_settings
 from pseudoshot.embedders import Embedder, ModelCard
+from pseudoshot.embedders.networks import build_network
 from pseudoshot.sorting.estimator import FewShotClassifier
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file, replaced
@@ -79,8 +79,7 @@ def to_bytes(classifier: FewShotClassifier) -> bytes:
         _BIAS: fitted.bias[0].contiguous(),
     }
     if embedder is not None:
-        state = embedder.backbone.state_dict()
-        weights |= {_BACKBONE + name: value.contiguous() for name, value in state.items()}
+        weights |= {_BACKBONE + name: value for name, value in embedder.weights().items()}
     return save(weights, {_KEY: description.model_dump_json()})
 
 
@@ -132,10 +131,8 @@ def _rebuilt(description: Description, weights: dict[str, Tensor]) -> FewShotCla
     weight, bias = weights.pop(_WEIGHT).double(), weights.pop(_BIAS).double()
     embedder, card = None, description.card
     if card is not None:
-        backbone = build_backbone(card.backbone, card.channels, card.size)
         of_backbone = {name.removeprefix(_BACKBONE): value for name, value in weights.items()}
-        backbone.load_state_dict(of_backbone)
-        embedder = Embedder(backbone, card).eval()
+        embedder = Embedder(build_network(card, of_backbone), card).eval()
     way, dim = len(description.classes), weight.shape[1] if embedder is None else embedder.dim
     if weight.shape != (way, dim) or bias.shape != (way,):
         raise PseudoshotError("its weights are not those of its classes")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
-from pydantic import ValidationError
 from safetensors.torch import load_file
 
-from pseudoshot.backbones import build_backbone
 from pseudoshot.embedders.card import ModelCard
+from pseudoshot.embedders.doors.reading import read_json
 from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.embedders.networks import build_network
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file
 
@@ -26,9 +24,8 @@ def takes(name: str) -> bool:
 def enter(name: str) -> Embedder:
     folder = _folder_of(name)
     card = _read_card(folder)
-    backbone = build_backbone(card.backbone, card.channels, card.size)
     try:
-        backbone.load_state_dict(load_file(folder / "model.safetensors"))
+        backbone = build_network(card, load_file(folder / "model.safetensors"))
     except Exception as error:  # a header of any content leads to errors of any kind
         raise PseudoshotError(
             f"the weights {folder / 'model.safetensors'} cannot be read: {first_line(error)}"
@@ -58,14 +55,4 @@ def _read_card(folder: Path) -> ModelCard:
             + ", ".join(bundled_models())
         )
         raise PseudoshotError(f"'{str(folder)[:300]}' holds no model: {hint}")
-    try:
-        fields: Any = json.loads(path.read_text(encoding="utf-8"))
-        return ModelCard.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        reason = f"{where}: {first['msg']}" if where else first["msg"]
-        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        reason = first_line(error)
-        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
+    return read_json(path, ModelCard, "a model description")
