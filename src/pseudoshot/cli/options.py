@@ -14,8 +14,8 @@ DataRoot = Annotated[
     Parameter(help="Folder that holds the named sets; else $PSEUDOSHOT_DATA, else the cache."),
 ]
 _MODELS = (
-    "The --out folder of a training; lite0, pre-trained on ImageNet (the extra pretrained); or a "
-    "bundled model, such as conv4-cifar-fs."
+    "The --out folder of a training; lite0, pre-trained on ImageNet (the extra pretrained); a "
+    "bundled model, such as conv4-cifar-fs; an .onnx file; or a folder of a transformers model."
 )
 Model = Annotated[str, Parameter(help=_MODELS)]
 ModelOrDefault = Annotated[

@@ -8,6 +8,7 @@ from safetensors.torch import load_file
 
 from pseudoshot.embedders.card import ModelCard
 from pseudoshot.embedders.doors.reading import read_json
+from pseudoshot.embedders.doors.transformers_folder import is_hub_name
 from pseudoshot.embedders.embedder import Embedder
 from pseudoshot.embedders.networks import build_network
 from pseudoshot.tools.errors import PseudoshotError, first_line
@@ -47,12 +48,20 @@ def _folder_of(name: str) -> Path:
 def _read_card(folder: Path) -> ModelCard:
     path = folder / "model.json"
     if not is_file(path):
-        unfinished = is_file(folder / "run.json")
-        hint = (
-            "its training has not finished: continue with --resume"
-            if unfinished
-            else "give the --out folder of a finished `pseudoshot train`, or a bundled model: "
-            + ", ".join(bundled_models())
-        )
-        raise PseudoshotError(f"'{str(folder)[:300]}' holds no model: {hint}")
+        raise PseudoshotError(f"'{str(folder)[:300]}' holds no model: {_hint(folder)}")
     return read_json(path, ModelCard, "a model description")
+
+
+def _hint(folder: Path) -> str:
+    if is_file(folder / "run.json"):
+        return "its training has not finished: continue with --resume"
+    hint = (
+        "give the --out folder of a finished `pseudoshot train`, an .onnx file, a folder of a "
+        f"transformers model, or one of lite0, {', '.join(bundled_models())}"
+    )
+    if is_hub_name(str(folder)):
+        hint += (
+            f"; a model of the Hugging Face hub is first downloaded with `hf download {folder}` "
+            f"(pip install 'pseudoshot[transformers]')"
+        )
+    return hint

@@ -11,6 +11,7 @@ from pseudoshot.backbones import Backbone, build_backbone
 from pseudoshot.embedders.card import ModelCard
 from pseudoshot.embedders.networks.function import FunctionNetwork
 from pseudoshot.embedders.networks.onnx_file import OnnxNetwork
+from pseudoshot.embedders.networks.transformers_model import TransformersNetwork
 from pseudoshot.tools.errors import PseudoshotError
 
 
@@ -20,9 +21,11 @@ def build_network(card: ModelCard, weights: Mapping[str, Tensor]) -> Backbone:
         raise PseudoshotError("its network is a function, which no file holds")
     if card.backbone == "onnx":
         return OnnxNetwork(weights["file"].numpy().tobytes(), card.size, **card.config)
+    if card.backbone == "transformers":
+        return TransformersNetwork.rebuilt(size=card.size, weights=weights, **card.config)
     backbone = build_backbone(card.backbone, card.channels, card.size)
     backbone.load_state_dict(weights)
     return backbone
 
 
-__all__ = ["FunctionNetwork", "OnnxNetwork", "build_network"]
+__all__ = ["FunctionNetwork", "OnnxNetwork", "TransformersNetwork", "build_network"]
