@@ -39,7 +39,7 @@ def _of_2x2(x: Tensor, weight: Tensor) -> Tensor:
     taps = [weight[:, :, 1 - y : 3 - y, 1 - x : 3 - x] for y in (0, 1) for x in (0, 1)]
     matrix = torch.stack(taps).permute(0, 1, 3, 4, 2).reshape(4 * filters, 4 * channels)
     pixels = x.permute(0, 2, 3, 1).flatten(1)
-    return (pixels @ matrix.T).unflatten(1, (2, 2, filters)).permute(0, 3, 1, 2)
+    return (pixels @ matrix.T).view(-1, 2, 2, filters).permute(0, 3, 1, 2)
 
 
 def applies(x: Tensor, weight: Tensor) -> bool:

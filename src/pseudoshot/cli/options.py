@@ -14,8 +14,8 @@ DataRoot = Annotated[
     Parameter(help="Folder that holds the named sets; else $PSEUDOSHOT_DATA, else the cache."),
 ]
 _MODELS = (
-    "The --out folder of a training; lite0, pre-trained on ImageNet (the extra pretrained); or a "
-    "bundled model, such as conv4-cifar-fs."
+    "The --out folder of a training; lite0, pre-trained on ImageNet (the extra pretrained); a "
+    "bundled model, such as conv4-cifar-fs; an .onnx file; or a folder of a transformers model."
 )
 Model = Annotated[str, Parameter(help=_MODELS)]
 ModelOrDefault = Annotated[
@@ -34,8 +34,9 @@ Reading = Annotated[
     str | None,
     Parameter(
         help="How a vector is made of what the network says of an image: plain, as in the paper; "
-        "joined, its last two blocks, of the image and its mirror image, about their mean; crops, "
-        "over five crops as well, six times slower. What the model is made for by default."
+        "centred, of the image and its mirror image, about the mean of all images; joined, the "
+        "last two blocks in this way; crops, over five crops as well, six times slower. What the "
+        "model is made for by default."
     ),
 ]
 

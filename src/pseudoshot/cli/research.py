@@ -54,8 +54,8 @@ def compare(
     Parameters
     ----------
     runs_and_data
-        The --out folders of two or more finished trainings, or bundled models; last a folder
-        with one subfolder per class, or the name of a set: its test split by default.
+        Two or more models, as `pseudoshot evaluate` takes them; last a folder with one subfolder
+        per class, or the name of a set: its test split by default.
     """
     from pseudoshot.runs.comparing import compare as compare_runs
     from pseudoshot.runs.tables import print_compared_runs

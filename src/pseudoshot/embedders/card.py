@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
@@ -14,6 +14,9 @@ from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
 from pseudoshot.readings import PLAIN, Reading
 from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tools.errors import PseudoshotError
+
+Interpolation: TypeAlias = Literal["bicubic", "bilinear"]
+FROM_OUTSIDE = ("onnx", "transformers", "function")  # networks that are not made here
 
 
 class ModelCard(BaseModel):
@@ -32,12 +35,13 @@ class ModelCard(BaseModel):
     reading: Reading = PLAIN  # how a vector is made of what the network says
     trained_on: str = ""
     labels: str = ""  # those it was pre-trained with; "": none
+    config: dict[str, Any] = {}  # what else it takes to build a network from outside again
     # how arrays of another size are brought to the model's; files are always bicubic
-    interpolation: Literal["bicubic", "bilinear"] = "bilinear"
+    interpolation: Interpolation = "bilinear"
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        if self.backbone not in BACKBONES:
+        if self.backbone not in (*BACKBONES, *FROM_OUTSIDE):
             raise ValueError(f"there is no backbone {self.backbone[:40]!r}")
         if self.channels not in (1, 3):
             raise ValueError(f"images have 1 or 3 channels, not {self.channels}")

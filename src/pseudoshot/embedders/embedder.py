@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
+from pydantic import ValidationError
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from pseudoshot.backbones import Backbone, build_backbone
+from pseudoshot.backbones import Backbone
 from pseudoshot.classifiers import (
     CLASSIFIERS,
     Chosen,
@@ -24,13 +26,15 @@ from pseudoshot.classifiers import (
     classifier_settings,
 )
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.card import ModelCard
+from pseudoshot.embedders.card import Interpolation, ModelCard
 from pseudoshot.embedders.head import load_head, trained_with
+from pseudoshot.embedders.networks import FunctionNetwork, build_network
 from pseudoshot.heads import Head
 from pseudoshot.readings import PLAIN, Parts, Reading, join
+from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import progress_bar
-from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError, validation_line
 from pseudoshot.tools.files import is_file, replaced, write_text
 
 CENTRED_ON = 1_000  # images at most: a mean needs no more
@@ -120,6 +124,43 @@ class Embedder(nn.Module):
         finally:
             self.train(was_training)
 
+    @classmethod
+    def of(
+        cls,
+        function: Callable[[Tensor], Tensor],
+        *,
+        size: int,
+        mean: float | Sequence[float] = 0.0,
+        std: float | Sequence[float] = 1.0,
+        channels: int = 3,
+        interpolation: Interpolation = "bicubic",
+        similarity: Similarity = "sns",
+        labels: str = "",
+    ) -> Self:
+        """Any module or function that makes embeddings (B, d) of images (B, channels, size, size).
+
+        Images in [0, 1] less `mean`, over `std`, are what it is given: one number, or one per
+        channel. `labels` are those that it was trained with, where it was. It cannot be saved.
+
+        >>> tones = Embedder.of(lambda images: images.mean((2, 3)), size=32)
+        >>> tones.embed(np.full((1, 8, 8, 3), 51, np.uint8))
+        tensor([[0.2000, 0.2000, 0.2000]])
+        """
+        try:
+            card = ModelCard(
+                backbone="function",
+                channels=channels,
+                size=size,
+                mean=_per_channel(mean, channels),
+                std=_per_channel(std, channels),
+                similarity=similarity,
+                labels=labels,
+                interpolation=interpolation,
+            )
+        except ValidationError as error:
+            raise PseudoshotError(f"an embedder cannot be so: {validation_line(error)}") from error
+        return cls(FunctionNetwork(function, channels, size), card)
+
     @property
     def _batch(self) -> int:
         """How many images are embedded at once: their maps stay in the cache."""
@@ -170,7 +211,8 @@ class Embedder(nn.Module):
             f"block {block + 1}": torch.cat([means[block] for means in looks]) for block in blocks
         }
         return {
-            name: means.unflatten(0, (reading.looks, -1)).mean(0) for name, means in seen.items()
+            name: means.view(reading.looks, -1, means.shape[1]).mean(0)
+            for name, means in seen.items()
         }
 
     def embed_views(self, views: Tensor) -> Tensor:
@@ -225,13 +267,19 @@ class Embedder(nn.Module):
 
     def weights(self) -> dict[str, Tensor]:
         """All that is learnt, by name: the network's, and the centre of its reading."""
+        if isinstance(self.backbone, FunctionNetwork):
+            raise PseudoshotError(
+                "an embedder made of a function cannot be saved: export the network as ONNX and "
+                "load that"
+            )
         state = {name: value.contiguous() for name, value in self.backbone.state_dict().items()}
         return state | {CENTRE + name: value for name, value in self.centre.items()}
 
     def save(self, folder: Path) -> None:
         """`model.safetensors` and `model.json`: nothing in them can execute."""
+        weights = save(self.weights())
         with replaced(folder / "model.safetensors") as temporary:
-            temporary.write_bytes(save(self.weights()))
+            temporary.write_bytes(weights)
         write_text(folder / "model.json", self.card.model_dump_json(indent=2) + "\n")
 
 
@@ -239,7 +287,10 @@ def from_weights(
     card: ModelCard, weights: Mapping[str, Tensor], folder: Path | None = None
 ) -> Embedder:
     """What `Embedder.weights` was taken of."""
-    backbone = build_backbone(card.backbone, card.channels, card.size)
-    backbone.load_state_dict({n: value for n, value in weights.items() if not n.startswith(CENTRE)})
+    own = {name: value for name, value in weights.items() if not name.startswith(CENTRE)}
     centre = {n.removeprefix(CENTRE): v for n, v in weights.items() if n.startswith(CENTRE)}
-    return Embedder(backbone, card, folder, centre).eval()
+    return Embedder(build_network(card, own), card, folder, centre).eval()
+
+
+def _per_channel(values: float | Sequence[float], channels: int) -> tuple[float, ...]:
+    return (values,) * channels if isinstance(values, int | float) else tuple(values)

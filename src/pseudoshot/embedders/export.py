@@ -31,6 +31,8 @@ def export_onnx(run: str | Path, file: Path) -> dict[str, str]:
         raise PseudoshotError(f"'{file}': the file to write must end in .onnx")
     refuse_existing(file)
     embedder = load(run).eval()
+    if embedder.card.backbone == "onnx":
+        raise PseudoshotError(f"'{run}' is an ONNX model already")
     metadata = describe(embedder)
     with replaced(file) as temporary:
         _write(embedder, temporary)

@@ -11,8 +11,11 @@ from pseudoshot.tools.console import console
 
 
 def load(model: Path | str) -> Embedder:
-    """The embedding that a training left in its run folder, a bundled model by its name, or lite0:
-    EfficientNet-Lite0 pre-trained on ImageNet, which the extra `pretrained` brings.
+    """Any model: a run folder; a bundled model by its name; lite0, EfficientNet-Lite0 pre-trained
+    on ImageNet; an .onnx file; a folder, or the name of a downloaded model, of transformers.
+
+    The last three need the extras `pretrained`, `onnx` and `transformers`. Any other network:
+    `Embedder.of`.
 
     >>> load("conv4-cifar-fs").dim
     64

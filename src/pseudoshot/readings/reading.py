@@ -56,13 +56,14 @@ class Reading(BaseModel):
         return [torch.cat((part, part.flip(-1))) for part in seen] if self.mirror else seen
 
 
-ReadingName = Literal["plain", "joined", "crops"]
+ReadingName = Literal["plain", "centred", "joined", "crops"]
 PLAIN = Reading()
 COMPLETE = Reading(
     blocks=100, mirror=True, centre=True
 )  # every block, so that its centre is that of any
 READINGS: Mapping[ReadingName, Reading] = {
     "plain": PLAIN,
+    "centred": Reading(mirror=True, centre=True),
     "joined": Reading(blocks=2, mirror=True, centre=True),
     "crops": Reading(blocks=2, mirror=True, crops=True, centre=True),
 }

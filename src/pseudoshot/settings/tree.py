@@ -75,7 +75,8 @@ class RunSettings(Settings):
     classifier: SerializeAsAny[ClassifierSettings]
     """what the embedding is used with at test: what the method is made for where not given"""
     reading: ReadingName = "plain"
-    """how a vector is made of what the network says of an image: plain (paper); joined, its last
-    two blocks, of the image and its mirror image, about their mean; crops, five crops as well"""
+    """how a vector is made of what the network says of an image: plain (paper); centred, of
+    the image and its mirror image, about the mean of all; joined, the last two blocks in this way;
+    crops, over five crops as well"""
     optimisation: OptimisationSettings
     """how the weights are found"""

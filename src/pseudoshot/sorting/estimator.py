@@ -29,9 +29,9 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     model : Embedder, str or Path, optional
-        An Embedder, a run folder or the name of a bundled model. Images are then a folder, an
-        ImageSet, or a list of paths, Pillow images or arrays; a 2-D array of floats is taken for
-        embeddings that the model has already made. None: feature vectors are classified.
+        An Embedder, or whatever `load` takes: a run folder, a name, a file. Images are then a
+        folder, an ImageSet, or a list of paths, Pillow images or arrays; a 2-D array of floats is
+        taken for embeddings that the model has already made. None: feature vectors are classified.
     classifier : str, mapping or ClassifierSettings, optional
         How images are told apart by the examples: the name of one of `CLASSIFIERS`, or its
         settings. None: what the model is made for; for feature vectors prototype under SNS. A

@@ -65,7 +65,7 @@ def classify_folder(
     refuse_existing(csv)
     if sort_into is not None:
         _check_destination(sort_into, (images, support))
-    if is_file(Path(run)):
+    if is_file(Path(run)) and Path(run).suffix != ".onnx":
         if support is not None or classifier is not None or views is not None:
             raise PseudoshotError(
                 f"'{run}' is a classifier fitted already: "

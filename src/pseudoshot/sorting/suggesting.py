@@ -32,7 +32,7 @@ def suggest(
     Parameters
     ----------
     model
-        An Embedder, a run folder or the name of a bundled model.
+        An Embedder, or whatever `load` takes: a run folder, a name, a file.
     images
         The folder of unlabelled images.
     count

@@ -1,5 +1,12 @@
 """The one exception a user meets: its text says what was given, what was expected, what to do."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class PseudoshotError(Exception):
     """Something the user can put right. The command line prints it as one sentence and exits 1.
@@ -21,3 +28,10 @@ class StoppedError(PseudoshotError):
 def first_line(error: Exception) -> str:
     """What an error says, in one line."""
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def validation_line(error: ValidationError) -> str:
+    """Where the first thing is that is wrong, and what."""
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else first["msg"]

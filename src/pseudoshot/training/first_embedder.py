@@ -34,6 +34,11 @@ def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embe
     assert settings.start_from is not None
     embedder = load(settings.start_from)
     card = embedder.card
+    if not any(True for _ in embedder.parameters()):
+        raise PseudoshotError(
+            f"'{settings.start_from}' has no weights that can be trained: start from a run, lite0 "
+            f"or a transformers model"
+        )
     if card.channels != images.channels:
         raise PseudoshotError(
             f"'{settings.start_from}' was trained on images of {card.channels} channels, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pseudoshot.embedders.doors import lite0, runs
+from pseudoshot.embedders.doors import lite0, onnx_file, runs, transformers_folder
 from pseudoshot.embedders.embedder import Embedder
 
 
@@ -18,4 +18,5 @@ class Door(Protocol):
         """The model of that name, or a sentence that says what it lacks."""
 
 
-DOORS: tuple[Door, ...] = (lite0, runs)  # asked in this order; runs takes every name
+# asked in this order; runs takes every name
+DOORS: tuple[Door, ...] = (lite0, onnx_file, transformers_folder, runs)

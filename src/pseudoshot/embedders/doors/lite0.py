@@ -13,7 +13,7 @@ from pseudoshot.backbones import build_backbone
 from pseudoshot.backbones.lite0 import STAGES
 from pseudoshot.embedders.card import ModelCard
 from pseudoshot.embedders.embedder import Embedder
-from pseudoshot.readings import Reading
+from pseudoshot.readings import READINGS
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file
 
@@ -27,7 +27,7 @@ CARD = ModelCard(
     std=(0.5, 0.5, 0.5),
     similarity="sns",
     classifier={"name": "ridge"},
-    reading=Reading(mirror=True, centre=True),
+    reading=READINGS["centred"],
     trained_on="ImageNet",
     labels="ImageNet's, 1,000 classes",
     interpolation="bicubic",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
-from pydantic import ValidationError
 from safetensors.torch import load_file
 
 from pseudoshot.embedders.card import ModelCard
+from pseudoshot.embedders.doors.reading import read_json
+from pseudoshot.embedders.doors.transformers_folder import is_hub_name
 from pseudoshot.embedders.embedder import Embedder, from_weights
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file
@@ -47,22 +46,20 @@ def _folder_of(name: str) -> Path:
 def _read_card(folder: Path) -> ModelCard:
     path = folder / "model.json"
     if not is_file(path):
-        unfinished = is_file(folder / "run.json")
-        hint = (
-            "its training has not finished: continue with --resume"
-            if unfinished
-            else "give the --out folder of a finished `pseudoshot train`, or a bundled model: "
-            + ", ".join(bundled_models())
+        raise PseudoshotError(f"'{str(folder)[:300]}' holds no model: {_hint(folder)}")
+    return read_json(path, ModelCard, "a model description")
+
+
+def _hint(folder: Path) -> str:
+    if is_file(folder / "run.json"):
+        return "its training has not finished: continue with --resume"
+    hint = (
+        "give the --out folder of a finished `pseudoshot train`, an .onnx file, a folder of a "
+        f"transformers model, or one of lite0, {', '.join(bundled_models())}"
+    )
+    if is_hub_name(str(folder)):
+        hint += (
+            f"; a model of the Hugging Face hub is first downloaded with `hf download {folder}` "
+            f"(pip install 'pseudoshot[transformers]')"
         )
-        raise PseudoshotError(f"'{str(folder)[:300]}' holds no model: {hint}")
-    try:
-        fields: Any = json.loads(path.read_text(encoding="utf-8"))
-        return ModelCard.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        reason = f"{where}: {first['msg']}" if where else first["msg"]
-        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        reason = first_line(error)
-        raise PseudoshotError(f"{path} is not a model description: {reason}") from error
+    return hint
