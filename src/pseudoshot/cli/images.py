@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pseudoshot.cli.app import app
-from pseudoshot.cli.options import ClassifierName, Model, ModelOrDefault
+from pseudoshot.cli.options import ClassifierName, Model, ModelOrDefault, Reading
 
 
 @app.command
@@ -24,6 +24,7 @@ def classify(
     sort_into: Path | None = None,
     copy: Annotated[bool, Parameter(negative=())] = False,
     classifier: ClassifierName = None,
+    reading: Reading = None,
     views: int | None = None,
     reject: float | None = None,
 ) -> None:
@@ -64,6 +65,7 @@ def classify(
         sort_into=sort_into,
         copy=copy,
         classifier=classifier,
+        reading=reading,
         views=views,
         reject=reject,
     )
@@ -74,7 +76,15 @@ def classify(
 
 
 @app.command
-def suggest(run: ModelOrDefault = None, /, *, images: Path, count: int = 10, seed: int = 0) -> None:
+def suggest(
+    run: ModelOrDefault = None,
+    /,
+    *,
+    images: Path,
+    count: int = 10,
+    seed: int = 0,
+    reading: Reading = None,
+) -> None:
     """Name the few images whose labels would teach the most: diverse, and each typical of many.
 
     Prints one file per line, the most telling first. Put each into a subfolder named after its
@@ -92,12 +102,12 @@ def suggest(run: ModelOrDefault = None, /, *, images: Path, count: int = 10, see
     from pseudoshot.embedders import default_model
     from pseudoshot.sorting import suggest as suggest_files
 
-    for file in suggest_files(run or default_model(), images, count, seed):
+    for file in suggest_files(run or default_model(), images, count, seed, reading):
         sys.stdout.buffer.write(os.fsencode(images / file) + b"\n")
 
 
 @app.command
-def embed(run: Model, images: str, /, *, out: Path) -> None:
+def embed(run: Model, images: str, /, *, out: Path, reading: Reading = None) -> None:
     """Write the embedding of every image to a NumPy file, for use in any other program.
 
     The file holds `embeddings` (n, d) and `files` (n); where the images lie in one subfolder per
@@ -112,12 +122,12 @@ def embed(run: Model, images: str, /, *, out: Path) -> None:
     """
     from pseudoshot.sorting.folders import embed_folder
 
-    count, dim = embed_folder(run, images, out)
+    count, dim = embed_folder(run, images, out, reading)
     print(f"{count:,} embeddings of {dim} numbers: {out}")
 
 
 @app.command
-def export(run: Model, file: Path, /) -> None:
+def export(run: Model, file: Path, /, *, reading: Reading = None) -> None:
     """Write the embedding as an ONNX model, checked against torch before it is left behind.
 
     It takes any number of images at once; what must be done to an image first stands in the file's
@@ -130,7 +140,7 @@ def export(run: Model, file: Path, /) -> None:
     """
     from pseudoshot.embedders.export import export_onnx
 
-    for name, text in export_onnx(run, file).items():
+    for name, text in export_onnx(run, file, reading).items():
         print(f"{name}: {text}")
     print(f"exported: {file}")
 
@@ -142,6 +152,7 @@ def serve(
     *,
     images: Path | None = None,
     classifier: ClassifierName = None,
+    reading: Reading = None,
     host: str = "127.0.0.1",
     port: int = 8000,
 ) -> None:
@@ -159,4 +170,4 @@ def serve(
     from pseudoshot.embedders import default_model
     from pseudoshot.serve import serve as run_server
 
-    run_server(run or default_model(), images, host, port, classifier)
+    run_server(run or default_model(), images, host, port, classifier, reading)

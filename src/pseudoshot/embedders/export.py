@@ -24,13 +24,13 @@ CHECKED = (1, 2, 64)  # images at once
 _INPUT, _OUTPUT = "images", "embeddings"
 
 
-def export_onnx(run: str | Path, file: Path) -> dict[str, str]:
+def export_onnx(run: str | Path, file: Path, reading: str | None = None) -> dict[str, str]:
     """Write the model if onnxruntime gives what torch gives; return the metadata it carries."""
     onnx, runtime = _libraries()
     if file.suffix != ".onnx":
         raise PseudoshotError(f"'{file}': the file to write must end in .onnx")
     refuse_existing(file)
-    embedder = load(run).eval()
+    embedder = load(run, reading).eval()
     if embedder.card.backbone == "onnx":
         raise PseudoshotError(f"'{run}' is an ONNX model already")
     metadata = describe(embedder)

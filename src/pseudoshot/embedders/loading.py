@@ -7,21 +7,23 @@ from pathlib import Path
 from pseudoshot.embedders.doors import DOORS, lite0
 from pseudoshot.embedders.doors.runs import bundled_models
 from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.readings import reading_of
 from pseudoshot.tools.console import console
 
 
-def load(model: Path | str) -> Embedder:
+def load(model: Path | str, reading: str | None = None) -> Embedder:
     """Any model: a run folder; a bundled model by its name; lite0, EfficientNet-Lite0 pre-trained
     on ImageNet; an .onnx file; a folder, or the name of a downloaded model, of transformers.
 
     The last three need the extras `pretrained`, `onnx` and `transformers`. Any other network:
-    `Embedder.of`.
+    `Embedder.of`. `reading` is a name of READINGS, by default what the model is made for.
 
     >>> load("conv4-cifar-fs").dim
     64
     """
     name = str(model)
-    return next(door for door in DOORS if door.takes(name)).enter(name)
+    embedder = next(door for door in DOORS if door.takes(name)).enter(name)
+    return embedder if reading is None else embedder.read_as(reading_of(reading))
 
 
 def default_model() -> str:

@@ -12,7 +12,6 @@ from pseudoshot.embedders import load
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.evaluation.records import append_record
-from pseudoshot.readings import reading_of
 from pseudoshot.report import Novel, write_report
 from pseudoshot.tools.console import console
 from pseudoshot.training.run_folder import RunFolder
@@ -60,9 +59,7 @@ def evaluate_run(
 
     >>> evaluate_run("runs/demo", "glyphs", way=20, query=7)  # doctest: +SKIP
     """
-    folder, embedder = RunFolder(Path(run)), load(run)
-    if reading is not None:
-        embedder = embedder.read_as(reading_of(reading))
+    folder, embedder = RunFolder(Path(run)), load(run, reading)
     chosen = embedder.classifier(classifier)
     images = load_data(
         str(data), split="test", root=data_root, size=embedder.card.size, rotations=rotations

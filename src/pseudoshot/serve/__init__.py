@@ -10,7 +10,12 @@ from pseudoshot.tools.errors import PseudoshotError
 
 
 def serve(
-    run: str | Path, images: Path | None, host: str, port: int, classifier: str | None = None
+    run: str | Path,
+    images: Path | None,
+    host: str,
+    port: int,
+    classifier: str | None = None,
+    reading: str | None = None,
 ) -> None:
     """Answer on http://host:port until interrupted."""
     try:
@@ -24,7 +29,7 @@ def serve(
     from pseudoshot.serve.session import Session
 
     listening = _listen(host, port)
-    app = build_app(Session(run, images, classifier), host)
+    app = build_app(Session(run, images, classifier, reading), host)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     config = uvicorn.Config(app, log_level="warning", access_log=False)
     with suppress(KeyboardInterrupt):

@@ -41,9 +41,13 @@ class Session:
     """Images of a folder and images dropped onto the page, numbered in this order."""
 
     def __init__(
-        self, run: str | Path, folder: Path | None = None, classifier: str | None = None
+        self,
+        run: str | Path,
+        folder: Path | None = None,
+        classifier: str | None = None,
+        reading: str | None = None,
     ) -> None:
-        self.embedder = load(run)
+        self.embedder = load(run, reading)
         self.embedder.classifier(classifier)  # one that cannot be is refused now, not at a click
         self.chosen = classifier
         self.folder = None if folder is None else expanded(folder).resolve()

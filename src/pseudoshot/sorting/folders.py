@@ -50,6 +50,7 @@ def classify_folder(
     sort_into: Path | None = None,
     copy: bool = False,
     classifier: str | None = None,
+    reading: str | None = None,
     views: int | None = None,
     reject: float | None = None,
 ) -> Sorted:
@@ -66,10 +67,10 @@ def classify_folder(
     if sort_into is not None:
         _check_destination(sort_into, (images, support))
     if is_file(Path(run)) and Path(run).suffix != ".onnx":
-        if support is not None or classifier is not None or views is not None:
+        if any(given is not None for given in (support, classifier, reading, views)):
             raise PseudoshotError(
                 f"'{run}' is a classifier fitted already: "
-                f"leave out --support, --classifier and --views"
+                f"leave out --support, --classifier, --reading and --views"
             )
         fitted = load_classifier(run)
         fitted.rejecting(fitted.reject if reject is None else reject)
@@ -77,7 +78,11 @@ def classify_folder(
         raise PseudoshotError("give --support: a folder with one subfolder per class")
     else:
         fitted = FewShotClassifier(
-            load(run), classifier=classifier, unlabelled=images, views=views or 0, reject=reject
+            load(run, reading),
+            classifier=classifier,
+            unlabelled=images,
+            views=views or 0,
+            reject=reject,
         ).fit(support)
     if fitted.embedder_ is None:
         raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
@@ -126,12 +131,14 @@ def _rows(result: Sorted) -> Iterator[tuple[str, str, str, str]]:
         yield printable(name), printable(label), f"{confidence:.4f}", printable(runner_up)
 
 
-def embed_folder(run: str | Path, images: str | Path, out: Path) -> tuple[int, int]:
+def embed_folder(
+    run: str | Path, images: str | Path, out: Path, reading: str | None = None
+) -> tuple[int, int]:
     """Write the embeddings of a folder or a named set as .npz; how many, and of what length."""
     if out.suffix != ".npz":
         raise PseudoshotError(f"'{out}': the file to write must end in .npz")
     refuse_existing(out)
-    embedder = load(run)
+    embedder = load(run, reading)
     image_set = load_data(images, size=embedder.card.size)
     embedder = embedder.centred_on(image_set)
     arrays = {"embeddings": embedder.embed(image_set).numpy(), "files": np.array(image_set.files)}

@@ -25,7 +25,11 @@ _TINY = 1e-12
 
 
 def suggest(
-    model: Embedder | str | Path, images: str | Path, count: int = 10, seed: int = 0
+    model: Embedder | str | Path,
+    images: str | Path,
+    count: int = 10,
+    seed: int = 0,
+    reading: str | None = None,
 ) -> list[str]:
     """The files of a folder to label first, the largest group's first.
 
@@ -39,10 +43,13 @@ def suggest(
         How many images you are going to label.
     seed
         Of the grouping.
+    reading
+        A name of READINGS; by default what the model is made for. Not with an Embedder, which has
+        its own.
 
     >>> suggest("conv4-cifar-fs", "photos", count=5)  # doctest: +SKIP
     """
-    embedder = load(model) if isinstance(model, str | Path) else model
+    embedder = load(model, reading) if isinstance(model, str | Path) else model
     image_set = images_of_folder(Path(images), embedder.card.size)
     embedder = embedder.centred_on(image_set)
     rows = suggest_rows(embedder.embed(image_set).double().numpy(), count, seed)
