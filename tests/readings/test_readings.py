@@ -10,6 +10,7 @@ from pseudoshot.backbones import BACKBONES, build_backbone
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder, ModelCard, load
 from pseudoshot.readings import COMPLETE, PLAIN, READINGS, Reading, reading_of
+from pseudoshot.readings.descriptors import colour_histogram, hog
 from pseudoshot.tools.errors import PseudoshotError
 
 LIGHT = [name for name in BACKBONES if name not in ("resnet12", "wrn28-10", "lite0")]
@@ -128,8 +129,20 @@ def test_the_centre_of_every_block_is_that_of_any_reading():
         torch.testing.assert_close(complete.centre[name], centre)
 
 
+@torch.no_grad()
+def test_descriptors_stand_beside_the_blocks_and_colours_weigh_less():
+    model, images = embedder(Reading(blocks=2, descriptors=True)), pictures()
+    pixels = torch.from_numpy(images / 255).float().permute(0, 3, 1, 2)
+    parts = [*model.backbone.block_means(model.normalise(pixels))[-2:], hog(pixels)]
+    parts = [F.normalize(part, dim=1) for part in parts]
+    parts.append(0.7 * F.normalize(colour_histogram(pixels), dim=1))
+    torch.testing.assert_close(model.embed(images), torch.cat(parts, 1))
+    gray = embedder(Reading(descriptors=True), channels=1)
+    assert gray.dim == 64 + 324, "no colours"
+
+
 def test_an_unknown_reading_lists_the_known():
-    with pytest.raises(PseudoshotError, match=r"did you mean 'plain'.*joined, crops"):
+    with pytest.raises(PseudoshotError, match=r"did you mean 'plain'.*joined, described, crops"):
         reading_of("plane")
     assert [str(reading) for reading in READINGS.values()] == list(READINGS)
     assert "blocks 3" in str(Reading(blocks=3))

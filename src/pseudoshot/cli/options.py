@@ -35,8 +35,8 @@ Reading = Annotated[
     Parameter(
         help="How a vector is made of what the network says of an image: plain, as in the paper; "
         "centred, of the image and its mirror image, about the mean of all images; joined, the "
-        "last two blocks in this way; crops, over five crops as well, six times slower. What the "
-        "model is made for by default."
+        "last two blocks in this way; described, with HOG and colours beside them; crops, over "
+        "five crops as well, several times slower. What the model is made for by default."
     ),
 ]
 

@@ -210,10 +210,11 @@ class Embedder(nn.Module):
         seen = {
             f"block {block + 1}": torch.cat([means[block] for means in looks]) for block in blocks
         }
-        return {
+        parts = {
             name: means.view(reading.looks, -1, means.shape[1]).mean(0)
             for name, means in seen.items()
         }
+        return parts | reading.describe(images)
 
     def embed_views(self, views: Tensor) -> Tensor:
         """The embeddings of views (C, V, c, h, w) in [0, 1] as they are at test, (C·V, d)."""

@@ -14,8 +14,10 @@ import torch.nn.functional as F
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
+from pseudoshot.readings.descriptors import colour_histogram, hog
 from pseudoshot.tools.registry import unknown
 
+WEIGHTS = {"colours": 0.7}  # of parts; 1 where not given: chosen on validation classes
 CROP = 0.75  # side of a crop as a part of the image's
 
 Parts = dict[str, Tensor]  # (B, d) each, by name
@@ -33,6 +35,7 @@ class Reading(BaseModel):
     blocks: Annotated[int, Field(ge=1, le=100)] = 1  # the network's last ones, joined
     mirror: bool = False  # averaged with the mirror image
     crops: bool = False  # averaged with five crops: the corners and the middle
+    descriptors: bool = False  # HOG and the colours of the image are joined as well
     centre: bool = False  # a mean is subtracted: of the images trained on, or of the user's own
 
     def __str__(self) -> str:
@@ -55,17 +58,24 @@ class Reading(BaseModel):
             seen.append(torch.cat(parts))
         return [torch.cat((part, part.flip(-1))) for part in seen] if self.mirror else seen
 
+    def describe(self, images: Tensor) -> Parts:
+        """What the descriptors say of images (B, c, h, w) in [0, 1]; gray ones have no colours."""
+        if not self.descriptors:
+            return {}
+        parts = {"hog": hog(images)}
+        return parts | {"colours": colour_histogram(images)} if images.shape[1] == 3 else parts
 
-ReadingName = Literal["plain", "centred", "joined", "crops"]
+
+ReadingName = Literal["plain", "centred", "joined", "described", "crops"]
 PLAIN = Reading()
-COMPLETE = Reading(
-    blocks=100, mirror=True, centre=True
-)  # every block, so that its centre is that of any
+# everything there is, so that its centre is that of any reading
+COMPLETE = Reading(blocks=100, mirror=True, descriptors=True, centre=True)
 READINGS: Mapping[ReadingName, Reading] = {
     "plain": PLAIN,
     "centred": Reading(mirror=True, centre=True),
     "joined": Reading(blocks=2, mirror=True, centre=True),
-    "crops": Reading(blocks=2, mirror=True, crops=True, centre=True),
+    "described": Reading(blocks=2, mirror=True, descriptors=True, centre=True),
+    "crops": Reading(blocks=2, mirror=True, crops=True, descriptors=True, centre=True),
 }
 
 
@@ -77,11 +87,10 @@ def reading_of(name: str) -> Reading:
 
 
 def join(parts: Parts, centre: Mapping[str, Tensor]) -> Tensor:
-    """Each part about its centre, where it has one, and of length 1; side by side, (B, Σ d)."""
-    return torch.cat(
-        [
-            F.normalize(part - centre[name].to(part) if name in centre else part, dim=1)
-            for name, part in parts.items()
-        ],
-        1,
-    )
+    """Each part about its centre, where it has one, and as long as it weighs; side by side."""
+    about = {
+        name: part - centre[name].to(part) if name in centre else part
+        for name, part in parts.items()
+    }
+    weighed = [WEIGHTS.get(name, 1.0) * F.normalize(part, dim=1) for name, part in about.items()]
+    return torch.cat(weighed, 1)

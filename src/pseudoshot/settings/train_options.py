@@ -45,7 +45,7 @@ class TrainOptions(TypedDict, total=False):
     classifier_similarity: Literal["sns", "cosine", "euclidean", "inner"] | None
     classifier_inverse_regularisation: float | None
     classifier_regularisation: float | None
-    reading: Literal["plain", "centred", "joined", "crops"] | None
+    reading: Literal["plain", "centred", "joined", "described", "crops"] | None
     optimiser: Literal["adam", "sgd", "muon"] | None
     lr: float | None
     annealing: Literal["epoch", "step", "end"] | None
