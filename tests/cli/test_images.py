@@ -155,7 +155,7 @@ def test_a_saved_classifier_is_refused_what_it_cannot_do(support, images, tmp_pa
     refused(here(*classify, "--reject", "nan"), "from 0 to 1")
     refused(
         here(*classify, "--classifier", "ridge"),
-        "leave out --support, --classifier and --views",
+        "leave out --support, --classifier, --reading and --views",
     )
     refused(here(*classify, "--support", support), "leave out --support")
     assert [path.name for path in tmp_path.iterdir()] == ["c.safetensors"]

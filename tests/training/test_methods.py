@@ -263,7 +263,7 @@ def test_a_role_has_views_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(toys.Queue, "loss", lambda self, b: seen.append(b.views) or loss(self, b))
     options = {"size": 16, "epochs": 1, "episodes_per_epoch": 1, "images": 4}
     model = train(data, tmp_path / "run", method="toy-queue", views_per_class=3, **options)
-    pixels = model.preprocess(load_data(data, size=16).images)
+    pixels = model.normalise(model.preprocess(load_data(data, size=16).images))
     nearest = torch.cdist(seen[0].flatten(2).transpose(0, 1), pixels.flatten(1)[None]).amin(2)
     assert (nearest[0] < 0.1).all()
     assert (nearest[1:] > 1).all()
