@@ -12,8 +12,8 @@ models also through the classifier they are made for.
 
 How the rivals' features are made was chosen once, on Tiny ImageNet's validation classes (300 5-way
 tasks): cells of 8 or 16 pixels, RGB or HSV in 64 to 512 bins, roots of pixels, scaling, the
-strength of the penalty. Scaling is over all images of the set, which needs no label, and gained HOG + colour
-2.5, 4.2 and 3.4 points at 1, 5 and 20 shots.
+strength of the penalty. Scaling is over all images of the set, which needs no label, and gained
+HOG + colour 2.5, 4.2 and 3.4 points at 1, 5 and 20 shots.
 """
 
 from __future__ import annotations
