@@ -243,11 +243,24 @@ def test_a_first_block_steps_aside_where_it_does_not_apply(change):
 
 
 def test_half_precision_is_left_to_the_modules():
-    block, images = Block(3, 16), torch.rand(2, 3, 4, 4)
+    block = Block(16, 16)
     x = torch.rand(2, 16, 4, 4).contiguous(memory_format=torch.channels_last)
     with torch.autocast("cpu", torch.bfloat16):
-        assert not fused_first.applies(images, block.convolution, block.norm)
-        assert not convolution.applies(x, Block(16, 16).convolution.weight)
+        assert not convolution.applies(x, block.convolution.weight)
+        assert not fused.applies(block.convolution(x), block.norm)
+
+
+@needs_compiler
+def test_a_first_block_is_exact_where_the_rest_is_in_half_precision():
+    block, images = Block(3, 16), torch.rand(2, 3, 4, 4)
+    exact = block(images)
+    (expected,) = torch.autograd.grad(exact.sum(), [block.convolution.weight])
+    with torch.autocast("cpu", torch.bfloat16):
+        assert fused_first.applies(images, block.convolution, block.norm)
+        half = block(images)
+    (gradient,) = torch.autograd.grad(half.sum(), [block.convolution.weight])
+    assert torch.equal(half, exact.bfloat16())
+    assert torch.equal(gradient, expected)
 
 
 @needs_compiler

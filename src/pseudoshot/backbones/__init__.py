@@ -8,6 +8,7 @@ from pseudoshot.backbones.conv4_flat import Conv4Flat
 from pseudoshot.backbones.conv4_pyramid import Conv4Pyramid
 from pseudoshot.backbones.lite0 import Lite0
 from pseudoshot.backbones.resnet12 import ResNet12
+from pseudoshot.backbones.resnet_pyramid import ResNetPyramid
 from pseudoshot.backbones.wrn28_10 import WRN28x10
 from pseudoshot.tools.registry import Registry
 
@@ -19,6 +20,7 @@ BACKBONES: Registry[Backbone] = Registry(
         "conv4-flat": Conv4Flat,
         "lite0": Lite0,
         "resnet12": ResNet12,
+        "resnet-pyramid": ResNetPyramid,
         "wrn28-10": WRN28x10,
     },
 )

@@ -42,14 +42,19 @@ class BlockBackbone(Backbone):
 
     def forward(self, images: Tensor) -> Tensor:
         features: Tensor = self.blocks(images)
-        return features.mean((2, 3))
+        return _mean(features, images)
 
     def block_means(self, images: Tensor) -> list[Tensor]:
-        means = []
+        means, features = [], images
         for block in self.blocks:
-            images = block(images)
-            means.append(images.mean((2, 3)))
+            features = block(features)
+            means.append(_mean(features, images))
         return means
+
+
+def _mean(features: Tensor, images: Tensor) -> Tensor:
+    """Over the map, in the precision of the images, whatever the backbone's."""
+    return features.to(images.dtype).mean((2, 3))
 
 
 def initialise_convolutions(module: nn.Module, leak: float = 0.0) -> None:

@@ -28,7 +28,6 @@ def applies(images: Tensor, convolution: nn.Conv2d, norm: nn.BatchNorm2d) -> boo
         and not images.requires_grad
         and images.device.type == "cpu"
         and images.dtype == convolution.weight.dtype == torch.float32
-        and not torch.is_autocast_enabled("cpu")
         and images.shape[1] in (1, 3)
         and min(images.shape[-2:]) >= 2
         and convolution.out_channels % (2 * _LANES) == 0
@@ -39,13 +38,17 @@ def applies(images: Tensor, convolution: nn.Conv2d, norm: nn.BatchNorm2d) -> boo
 def convolution_norm_pool_relu(
     images: Tensor, convolution: nn.Conv2d, norm: nn.BatchNorm2d
 ) -> Tensor:
-    """relu(max_pool2d(norm(convolution(images)), 2)) in training, running statistics included."""
+    """relu(max_pool2d(norm(convolution(images)), 2)) in training, running statistics included.
+
+    In single precision also where the rest is in a lower one, in which it would take longer.
+    """
     images = images.contiguous(memory_format=torch.channels_last)
     y, mean, variance = _FirstBlock.apply(  # type: ignore[no-untyped-call]
         images, convolution.weight, norm.weight, norm.bias, norm.eps
     )
     update_statistics(norm, mean, variance, images.numel() // images.shape[1])
-    pooled: Tensor = y
+    lower = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else y.dtype
+    pooled: Tensor = y.to(lower)
     return pooled
 
 

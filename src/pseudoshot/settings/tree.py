@@ -48,7 +48,8 @@ class OptimisationSettings(Settings):
     episodes_per_epoch: int | None = Field(default=None, ge=1, le=MOST)
     """steps per epoch: as many as visit every image once where not given"""
     precision: Precision = "32-true"
-    """32-true, or bf16-mixed or 16-mixed on a GPU"""
+    """of the backbone's arithmetic: 32-true; or bf16-mixed (fast and best, where the processor has
+    instructions for it), which takes about half the time; or 16-mixed on a GPU"""
     sync_bn: bool = False
     """with several devices: batch statistics over all of them"""
 

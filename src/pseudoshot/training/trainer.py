@@ -73,7 +73,8 @@ class Trainer:
             self.base.begin_epoch(self.embedder)
         batch = self._next_batch()
         self.method.before_step()
-        with gradients_of(self.method):
+        # Fabric enters its precision by itself only where a strategy wraps the module
+        with gradients_of(self.method), self.team.fabric.autocast():
             loss: Loss = self._method.loss(batch)
         if loss.embeddings is not None and loss.embeddings.requires_grad:
             loss.embeddings.retain_grad()
