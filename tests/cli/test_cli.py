@@ -9,7 +9,20 @@ from PIL import Image
 from tests.cli.entry import here, pseudoshot, refused
 from tests.pictures import draw_trees
 
-SMALL = ["--size", "16", "--images", "8", "--query", "2", "--tasks", "4", "--epochs", "1"]
+SMALL = [
+    "--recipe",
+    "paper",
+    "--size",
+    "16",
+    "--images",
+    "8",
+    "--query",
+    "2",
+    "--tasks",
+    "4",
+    "--epochs",
+    "1",
+]
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,15 @@ from tests.pictures import draw_noise
 
 from .damage import damaged, one_sentence
 
-OPTIONS = {"size": 16, "images": 4, "query": 1, "tasks": 2, "epochs": 3, "method": "tsp-head"}
+OPTIONS = {
+    "recipe": "paper",
+    "size": 16,
+    "images": 4,
+    "query": 1,
+    "tasks": 2,
+    "epochs": 3,
+    "method": "tsp-head",
+}
 ODD_VALUES = (
     *(None, True, -1, 0, 0.5, 10**30, 1e308, float("nan"), float("inf"), "", "x", "\ud800"),
     *([], [1], {}, {"x": 1}, [[]] * 3, "9" * 5000),

@@ -103,7 +103,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-SMALL = {"size": 8, "images": 2, "query": 1, "tasks": 2, "epochs": 1}
+SMALL = {"recipe": "paper", "size": 8, "images": 2, "query": 1, "tasks": 2, "epochs": 1}
 HUGE = st.sampled_from((10**4, 2**31, 10**30, 1e300, float("inf"), float("nan"), -1, 0))
 
 

@@ -69,7 +69,15 @@ def test_a_run_of_before_goes_on_exactly_and_is_measured_as_its_method_means_it(
     tmp_path, monkeypatch
 ):
     draw_noise(tmp_path / "photos", 30, 16)
-    options = {"size": 16, "images": 4, "query": 2, "tasks": 3, "epochs": 2, "method": "feat"}
+    options = {
+        "recipe": "paper",
+        "size": 16,
+        "images": 4,
+        "query": 2,
+        "tasks": 3,
+        "epochs": 2,
+        "method": "feat",
+    }
     train(tmp_path / "photos", tmp_path / "unbroken", **options)
     monkeypatch.setattr(loop, "CHECKPOINT_EVERY", -1.0)
     step, done = loop.Trainer.train_step, []

@@ -25,7 +25,15 @@ from pseudoshot.tasks.similarity import SIMILARITIES
 from pseudoshot.tools.errors import PseudoshotError
 from tests.training.test_methods import photos
 
-SMALL = {"size": 16, "images": 6, "query": 2, "tasks": 4, "epochs": 1, "heads": 1}
+SMALL = {
+    "recipe": "paper",
+    "size": 16,
+    "images": 6,
+    "query": 2,
+    "tasks": 4,
+    "epochs": 1,
+    "heads": 1,
+}
 LEVELS = {"black": 20, "dark": 80, "bright": 150, "white": 230}
 
 

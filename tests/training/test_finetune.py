@@ -18,7 +18,7 @@ from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.base_images import BaseImages
 from tests.training.test_methods import photos
 
-SMALL = {"size": 16, "images": 8, "query": 2, "tasks": 4, "epochs": 1}
+SMALL = {"recipe": "paper", "size": 16, "images": 8, "query": 2, "tasks": 4, "epochs": 1}
 
 
 @pytest.fixture(scope="module")

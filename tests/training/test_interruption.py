@@ -20,7 +20,15 @@ from pseudoshot.training.checkpoint import load_state
 from pseudoshot.training.run_folder import RunFolder
 from tests.training.test_methods import photos
 
-SMALL = {"size": 16, "images": 8, "query": 2, "tasks": 4, "epochs": 4, "method": "hms"}
+SMALL = {
+    "recipe": "paper",
+    "size": 16,
+    "images": 8,
+    "query": 2,
+    "tasks": 4,
+    "epochs": 4,
+    "method": "hms",
+}
 # A process that trains and checkpoints after every step; its output is a line a step.
 CHILD = """
 import sys

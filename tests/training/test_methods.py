@@ -261,7 +261,7 @@ def test_a_role_has_views_of_its_own(tmp_path, monkeypatch):
     data, seen = photos(tmp_path / "data"), []
     loss = toys.Queue.loss
     monkeypatch.setattr(toys.Queue, "loss", lambda self, b: seen.append(b.views) or loss(self, b))
-    options = {"size": 16, "epochs": 1, "episodes_per_epoch": 1, "images": 4}
+    options = {"recipe": "paper", "size": 16, "epochs": 1, "episodes_per_epoch": 1, "images": 4}
     model = train(data, tmp_path / "run", method="toy-queue", views_per_class=3, **options)
     pixels = model.normalise(model.preprocess(load_data(data, size=16).images))
     nearest = torch.cdist(seen[0].flatten(2).transpose(0, 1), pixels.flatten(1)[None]).amin(2)
@@ -279,7 +279,14 @@ def test_a_method_acts_before_and_after_every_step(tmp_path, monkeypatch):
         monkeypatch.setattr(
             toys.Queue, name, lambda *a, name=name, real=real: called.append(name) or real(*a)
         )
-    options = {"size": 16, "epochs": 1, "episodes_per_epoch": 2, "images": 4, "views_per_class": 2}
+    options = {
+        "recipe": "paper",
+        "size": 16,
+        "epochs": 1,
+        "episodes_per_epoch": 2,
+        "images": 4,
+        "views_per_class": 2,
+    }
     train(photos(tmp_path / "data"), tmp_path / "run", method="toy-queue", **options)
     assert called == ["before_step", "loss", "after_step"] * 2
 

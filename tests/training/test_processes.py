@@ -17,7 +17,7 @@ from pseudoshot.tools.errors import PseudoshotError
 from tests.training.test_methods import photos
 
 ROOT = Path(__file__).parents[2]
-SMALL = ["--size", "16", "--images", "8", "--query", "2", "--tasks", "4"]
+SMALL = ["--recipe", "paper", "--size", "16", "--images", "8", "--query", "2", "--tasks", "4"]
 
 
 def run(*command: object) -> subprocess.CompletedProcess[str]:
@@ -99,7 +99,7 @@ def test_an_unknown_precision_is_refused(data, tmp_path):
 
 
 def test_half_precision_trains_and_leaves_full_weights(data, tmp_path):
-    options = {"size": 16, "images": 8, "query": 2, "tasks": 4, "epochs": 1}
+    options = {"recipe": "paper", "size": 16, "images": 8, "query": 2, "tasks": 4, "epochs": 1}
     train(data, tmp_path / "run", precision="bf16-mixed", **options)
     weights = load_file(tmp_path / "run" / "model.safetensors")
     assert all(w.dtype in (torch.float32, torch.int64) for w in weights.values())

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from pseudoshot.methods import METHODS
+from pseudoshot.settings import recipes
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.averaging import averaged
@@ -26,8 +27,29 @@ def test_the_paper_is_followed_unless_told_otherwise():
     )
     assert (paper.method.images, paper.method.query) == (64, 5)
     fast = settings(recipe="fast")
-    assert (fast.backbone.name, fast.optimisation.annealing) == ("conv4-pyramid", "end")
+    assert (fast.backbone.name, fast.optimisation.annealing) == ("resnet-pyramid", "end")
     assert (fast.method.images, fast.method.query) == (128, 2)
+
+
+def test_a_folder_is_trained_on_by_the_fast_recipe(tmp_path):
+    assert settings(data=str(tmp_path)).recipe == "fast"
+    assert settings(data=str(tmp_path), recipe="paper").backbone.name == "conv4"
+    assert settings(data="cifar-fs").recipe == "paper"
+
+
+def test_fast_and_best_take_as_many_steps_of_any_set():
+    steps = [
+        chosen.epochs * chosen.episodes_per_epoch
+        for chosen in (settings(recipe=name).optimisation for name in ("fast", "best"))
+    ]
+    assert steps == [1_500, 15_000]
+
+
+@pytest.mark.parametrize(("able", "precision"), [(True, "bf16-mixed"), (False, "32-true")])
+def test_half_precision_only_where_the_processor_multiplies_it(monkeypatch, able, precision):
+    monkeypatch.setattr(recipes, "multiplies_bfloat16", lambda: able)
+    assert settings(recipe="best").optimisation.precision == precision
+    assert settings().optimisation.precision == "32-true"
 
 
 def test_a_method_prefers_and_the_user_decides(monkeypatch):
@@ -42,7 +64,7 @@ def test_a_method_prefers_and_the_user_decides(monkeypatch):
 
 def test_what_is_given_stands_whatever_the_recipe():
     chosen = settings(recipe="fast", backbone="resnet12", query=7)
-    assert (chosen.backbone.name, chosen.optimisation.optimiser) == ("resnet12", "sgd")
+    assert (chosen.backbone.name, chosen.optimisation.optimiser) == ("resnet12", "muon")
     assert (chosen.method.images, chosen.method.query) == (64, 7)
 
 

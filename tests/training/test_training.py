@@ -18,7 +18,7 @@ from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training import journal, loop, trainer
 from pseudoshot.training.run_folder import RunFolder
 
-SMALL = {"size": 16, "images": 8, "query": 2, "tasks": 4}
+SMALL = {"recipe": "paper", "size": 16, "images": 8, "query": 2, "tasks": 4}
 
 
 @pytest.fixture(scope="module")

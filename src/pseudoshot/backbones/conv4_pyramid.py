@@ -1,4 +1,4 @@
-"""Conv4 with channels that double: the fast recipe's backbone."""
+"""Conv4 with channels that double."""
 
 from __future__ import annotations
 

@@ -245,7 +245,13 @@ class Embedder(nn.Module):
         """
         own = self._made_for()
         settings = own if chosen in (None, own.name) else classifier_settings(chosen)
-        head = self._head if CLASSIFIERS[settings.name].needs_head else None
+        needs_head = CLASSIFIERS[settings.name].needs_head
+        if needs_head and self.card.reading != PLAIN:
+            raise PseudoshotError(
+                f"classifier '{settings.name}' goes on from the plain embedding: add --reading "
+                f"plain, or choose another classifier"
+            )
+        head = self._head if needs_head else None
         return build_classifier(settings, self.card.similarity, head)
 
     def _made_for(self) -> ClassifierSettings:
@@ -264,7 +270,7 @@ class Embedder(nn.Module):
                 "the model was not loaded from a run folder, which alone can hold a head: "
                 "choose another classifier"
             )
-        return load_head(self.folder, self.dim)
+        return load_head(self.folder, self.backbone.dim)
 
     def weights(self) -> dict[str, Tensor]:
         """All that is learnt, by name: the network's, and the centre of its reading."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ class FEAT(EpisodicMethod):
     """
 
     Settings = FEATSettings
+    defaults = MappingProxyType({"reading": "plain"})  # which its head goes on from
     described = "section 5.2 (discussion) and appendix, Maintaining TSP-Head in Meta-Test or Not?"
     head: Head
 

@@ -115,6 +115,7 @@ def finetune(
     classes = load_data(str(data), split="train", root=data_root, size=card.size).classes
     labels = options.get("labels") or 1.0
     recipe: dict[str, Any] = {
+        "recipe": "paper",
         "class_source": "labels",
         "optimiser": "sgd",
         "lr": 1e-4,

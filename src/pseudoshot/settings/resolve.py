@@ -12,7 +12,7 @@ from pseudoshot.backbones import BACKBONES
 from pseudoshot.data import default_views
 from pseudoshot.methods import METHODS, MethodSettings, TaskSettings
 from pseudoshot.settings.options import GROUPS, REGISTRIES, all_options, flatten, option_name
-from pseudoshot.settings.recipes import RECIPES
+from pseudoshot.settings.recipes import RECIPES, default_recipe
 from pseudoshot.settings.tree import MOST, RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.registry import Settings, shorten, unknown
@@ -28,7 +28,8 @@ def resolve(given: Mapping[str, Any]) -> RunSettings:
     >>> resolve({"data": "glyphs", "method": "hms", "strength": 0.2}).method.name
     'hms'
     """
-    recipe_name = given.get("recipe", "paper")
+    given = {"recipe": default_recipe(str(given["data"])), **given}
+    recipe_name = given["recipe"]
     if not isinstance(recipe_name, str) or recipe_name not in RECIPES:
         raise unknown("recipe", recipe_name, RECIPES)
     recipe = RECIPES[recipe_name]

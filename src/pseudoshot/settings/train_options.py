@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 class TrainOptions(TypedDict, total=False):
     """Every setting of a run but its data; what is not given follows the recipe."""
 
-    recipe: Literal["paper", "fast"] | None
+    recipe: Literal["paper", "fast", "best"] | None
     seed: int | None
     start_from: str | None
     size: int | None

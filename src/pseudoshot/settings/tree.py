@@ -33,20 +33,23 @@ class OptimisationSettings(Settings):
     """How the weights are found."""
 
     optimiser: Optimiser
-    """adam (conv4), sgd with momentum 0.9 and weight decay 5e-4 (the others), or muon (best)"""
+    """adam (conv4), sgd with momentum 0.9 and weight decay 5e-4 (the others), or muon (fast and
+    best)"""
     lr: PositiveFloat = Field(le=1e6)
-    """first learning rate, annealed to 0: 0.002 for conv4, 0.03 for the others"""
+    """first learning rate, annealed to 0: 0.002 for conv4, 0.03 for the others, 0.004 in fast and
+    best"""
     annealing: Annealing = "epoch"
-    """the learning rate falls every epoch (paper), every step, or at the end (fast)"""
+    """the learning rate falls every epoch (paper), every step, or at the end (fast and best)"""
     warm_up: int = Field(default=0, ge=0, le=MOST)
     """steps in which the learning rate rises from 0"""
     averaging: float = Field(default=0.0, ge=0, lt=1)
     """decay of a moving average of the weights, which is what the run leaves behind; 0: none
-    (fast: 0.99)"""
+    (fast: 0.99, best: 0.998)"""
     epochs: PositiveInt = Field(le=MOST)
-    """passes over all images: 100 for conv4, 200 for the others"""
+    """passes over all images: 100 for conv4, 200 for the others; in fast and best, ten and fifty
+    parts of as many steps, whatever the number of images"""
     episodes_per_epoch: int | None = Field(default=None, ge=1, le=MOST)
-    """steps per epoch: as many as visit every image once where not given"""
+    """steps per epoch: as many as visit every image once where not given (fast: 150, best: 300)"""
     precision: Precision = "32-true"
     """of the backbone's arithmetic: 32-true; or bf16-mixed (fast and best, where the processor has
     instructions for it), which takes about half the time; or 16-mixed on a GPU"""
@@ -57,8 +60,9 @@ class OptimisationSettings(Settings):
 class RunSettings(Settings):
     """What `run.json` holds: with these and the data, a run can be made again."""
 
-    recipe: Literal["paper", "fast"] = "paper"
-    """what is not given: as in the paper, or fast, for trainings of minutes on a CPU"""
+    recipe: Literal["paper", "fast", "best"] = "paper"
+    """what is not given: as in the paper, for named sets; fast, minutes on a CPU, for folders; or
+    best, an afternoon"""
     seed: int = Field(default=0, ge=0, lt=2**63)
     """of every random draw"""
     start_from: str | None = None
@@ -70,7 +74,7 @@ class RunSettings(Settings):
     views: SerializeAsAny[ViewSettings]
     """how altered copies of an image are made: amdim, or strokes and typefaces for characters"""
     backbone: SerializeAsAny[PartSettings]
-    """the network: conv4, or conv4-pyramid in the fast recipe"""
+    """the network: conv4, or resnet-pyramid in the recipes fast and best"""
     method: SerializeAsAny[MethodSettings]
     """the objective: baseline where not given; `pseudoshot methods` lists them all"""
     classifier: SerializeAsAny[ClassifierSettings]
