@@ -40,7 +40,8 @@ print(len(image_set), image_set.images.nbytes, int(image_set.images[-1].sum()))
 TRAINS = """
 from pseudoshot.runs import train
 warm, data, out, megabytes = sys.argv[1:]
-options = {"recipe": "paper", "size": 16, "images": 8, "query": 1, "tasks": 4, "episodes_per_epoch": 5, "epochs": 1}
+options = {"recipe": "paper", "size": 16, "images": 8, "query": 1, "tasks": 4, "epochs": 1}
+options["episodes_per_epoch"] = 5
 train(warm, out + "-warm", **options)
 may_grow_by(int(megabytes))
 train(data, out, **options)

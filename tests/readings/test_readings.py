@@ -71,9 +71,10 @@ def test_a_reading_is_what_it_says(mirror, crops, blocks):
     assert model.dim == 64 * min(blocks, 4)
 
 
+@pytest.mark.parametrize("share", [0.5, 1.0])
 @torch.no_grad()
-def test_centring_subtracts_the_mean_of_each_block():
-    model = embedder(Reading(blocks=2, centre=True))
+def test_centring_subtracts_a_share_of_the_mean_of_each_block(share):
+    model = embedder(Reading(blocks=2, centre=share))
     images = pictures(60)
     means = [
         torch.stack([model.backbone.block_means(model.normalise(model.preprocess(i[None])))[b][0]
@@ -82,7 +83,10 @@ def test_centring_subtracts_the_mean_of_each_block():
     ]  # fmt: skip
     centred = model.centred_on(ImageSet("some", images))
     torch.testing.assert_close(
-        centred.embed(images), slowly(model, images, means), rtol=1e-3, atol=1e-4
+        centred.embed(images),
+        slowly(model, images, [share * mean for mean in means]),
+        rtol=1e-3,
+        atol=1e-4,
     )
 
 
@@ -130,15 +134,26 @@ def test_the_centre_of_every_block_is_that_of_any_reading():
 
 
 @torch.no_grad()
-def test_descriptors_stand_beside_the_blocks_and_colours_weigh_less():
+def test_descriptors_stand_beside_the_blocks_and_weigh_less():
     model, images = embedder(Reading(blocks=2, descriptors=True)), pictures()
     pixels = torch.from_numpy(images / 255).float().permute(0, 3, 1, 2)
-    parts = [*model.backbone.block_means(model.normalise(pixels))[-2:], hog(pixels)]
-    parts = [F.normalize(part, dim=1) for part in parts]
-    parts.append(0.7 * F.normalize(colour_histogram(pixels), dim=1))
-    torch.testing.assert_close(model.embed(images), torch.cat(parts, 1))
+    blocks = model.backbone.block_means(model.normalise(pixels))[-2:]
+    weighed = [(1.0, part) for part in blocks] + [(0.5, hog(pixels))]
+    weighed.append((0.35, colour_histogram(pixels)))
+    expected = torch.cat([weight * F.normalize(part, dim=1) for weight, part in weighed], 1)
+    torch.testing.assert_close(model.embed(images), expected)
     gray = embedder(Reading(descriptors=True), channels=1)
     assert gray.dim == 64 + 324, "no colours"
+
+
+@torch.no_grad()
+def test_of_descriptors_all_of_the_centre_is_subtracted():
+    model, images = embedder(Reading(descriptors=True, centre=0.5)), pictures(60)
+    pixels = torch.from_numpy(images / 255).float().permute(0, 3, 1, 2)
+    centred = model.centred_on(ImageSet("some", images)).embed(images)
+    gradients = hog(pixels)
+    expected = 0.5 * F.normalize(gradients - gradients.mean(0), dim=1)
+    torch.testing.assert_close(centred[:, 64 : 64 + 324], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_an_unknown_reading_lists_the_known():

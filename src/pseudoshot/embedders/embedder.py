@@ -200,7 +200,7 @@ class Embedder(nn.Module):
         """(B, c, size, size) in [0, 1] to embeddings (B, d), by the card's reading."""
         if self.card.reading == PLAIN:
             return self.backbone(self.normalise(images))
-        return join(self.parts(images), self.centre if self.card.reading.centre else {})
+        return join(self.parts(images), self.centre, self.card.reading.centre)
 
     def parts(self, images: Tensor) -> Parts:
         """What the reading joins, averaged over its looks at each image."""

@@ -36,7 +36,8 @@ def _ours(backbone: type[Backbone]) -> dict[str, Any]:
         "lr": 0.004,
         "annealing": "end",
         "precision": "bf16-mixed" if multiplies_bfloat16() else "32-true",
-        "reading": "joined",
+        "reading": "described",
+        "classifier": "ridge",
     }
 
 

@@ -45,15 +45,23 @@ def resolve(given: Mapping[str, Any]) -> RunSettings:
     known = _known(_models(choices))
     preferred = {**usual, **recipe.settings(backbone), **method.defaults}
     fitting = {name: value for name, value in preferred.items() if name in known}
-    return validated({**fitting, **given})
+    options = {**fitting, **given}
+    if "classifier" not in given and _test_classifier(options):
+        options.pop("classifier", None)  # a method's own comes before the recipe's
+    return validated(options)
+
+
+def _test_classifier(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the method says that its embeddings are made for; {}: nothing."""
+    method = METHODS[options["method"]]
+    return method.test_classifier(_part("method", method.Settings, options))
 
 
 def validated(options: Mapping[str, Any]) -> RunSettings:
     """Settings from complete options, refused where they are unknown, impossible or at odds."""
     if "classifier" not in options:
-        method = _part("method", METHODS[options["method"]].Settings, options)
-        made_for = METHODS[options["method"]].test_classifier(method)
-        options = {**flatten({"classifier": {"name": "prototype", **made_for}}), **options}
+        made_for = {"name": "prototype", **_test_classifier(options)}
+        options = {**flatten({"classifier": made_for}), **options}
     models = _models(options)
     _refuse_unknown(options, models)
     tree = {part: _part(part, model, options) for part, model in models.items()}

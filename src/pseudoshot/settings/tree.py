@@ -82,6 +82,7 @@ class RunSettings(Settings):
     reading: ReadingName = "plain"
     """how a vector is made of what the network says of an image: plain (paper); centred, of
     the image and its mirror image, about the mean of all; joined, the last two blocks in this way;
-    described, with HOG and colours beside them; crops, over five crops as well"""
+    described, the image and its mirror image with HOG and colours beside them (fast and best);
+    crops, over five crops as well"""
     optimisation: OptimisationSettings
     """how the weights are found"""

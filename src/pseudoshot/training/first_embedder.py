@@ -5,9 +5,10 @@ from __future__ import annotations
 from pseudoshot.backbones import build_backbone
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder, ModelCard, channel_statistics, load
-from pseudoshot.readings import READINGS
+from pseudoshot.readings import READINGS, Reading
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.views import POLICIES
 
 
 def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
@@ -24,7 +25,7 @@ def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
         std=tuple(std),
         similarity=settings.method.test_similarity,
         classifier=settings.classifier.model_dump(exclude_none=True),
-        reading=READINGS[settings.reading],
+        reading=_reading(settings),
         trained_on=trained_on,
     )
     return Embedder(build_backbone(card.backbone, images.channels, images.size), card)
@@ -50,6 +51,13 @@ def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embe
         "trained_on": f"{card.trained_on}; then {trained_on}",
         "similarity": settings.method.test_similarity,
         "classifier": settings.classifier.model_dump(exclude_none=True),
-        "reading": READINGS[settings.reading],
+        "reading": _reading(settings),
     }
     return Embedder(embedder.backbone, card.model_copy(update=changes)).train()
+
+
+def _reading(settings: RunSettings) -> Reading:
+    """By its name; the mirror image of a character is another one."""
+    reading = READINGS[settings.reading]
+    characters = POLICIES[settings.views.name].of_characters
+    return reading.model_copy(update={"mirror": False}) if characters else reading
