@@ -9,20 +9,7 @@ from PIL import Image
 from tests.cli.entry import here, pseudoshot, refused
 from tests.pictures import draw_trees
 
-SMALL = [
-    "--recipe",
-    "paper",
-    "--size",
-    "16",
-    "--images",
-    "8",
-    "--query",
-    "2",
-    "--tasks",
-    "4",
-    "--epochs",
-    "1",
-]
+SMALL = ["--recipe=paper", "--size=16", "--images=8", "--query=2", "--tasks=4", "--epochs=1"]
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +27,7 @@ def trained(photos, tmp_path_factory) -> Path:
     result = pseudoshot("train", photos, "--out", run, *SMALL)
     assert result.returncode == 0, result.stderr
     assert "skipped 1 of 61 files" in result.stderr
+    assert "60 images, 7 steps of" in result.stderr, "how long it will take, before it starts"
     assert f"pseudoshot evaluate {run} FOLDER" in result.stdout
     return run
 
@@ -130,7 +118,7 @@ def test_bad_folders_are_refused(tmp_path):
     out = tmp_path / "run"
     refused(here("train", empty, "--out", out), "empty")
     refused(here("train", broken, "--out", out), "broken")
-    refused(here("train", few, "--out", out), "takes 64 images but there are 3")
+    refused(here("train", few, "--out", out), "takes 128 images but there are 3")
     assert not out.exists()
 
 

@@ -159,7 +159,7 @@ def test_a_wrong_config_file_is_one_sentence(text, words, tmp_path):
 def test_options_win_over_the_config_file_and_a_dry_run_leaves_nothing(tmp_path):
     draw_noise(tmp_path / "photos", 24, 16)
     (tmp_path / "run.toml").write_text(
-        "[method]\nname = 'hms'\nimages = 4\ntasks = 2\n"
+        "recipe = 'paper'\n[method]\nname = 'hms'\nimages = 4\ntasks = 2\n"
         "[data]\nsize = 16\n[optimisation]\nepochs = 5\n"
     )
     before = sorted(tmp_path.rglob("*"))

@@ -17,7 +17,7 @@ from pseudoshot.tools.errors import PseudoshotError
 from tests.training.test_methods import photos
 
 ROOT = Path(__file__).parents[2]
-SMALL = ["--recipe", "paper", "--size", "16", "--images", "8", "--query", "2", "--tasks", "4"]
+SMALL = ["--recipe=paper", "--size=16", "--images=8", "--query=2", "--tasks=4"]
 
 
 def run(*command: object) -> subprocess.CompletedProcess[str]:
@@ -78,7 +78,7 @@ def test_a_run_of_two_processes_stops_resumes_and_ends_with_the_same_bits(data, 
 
 
 def test_an_episode_that_cannot_be_shared_is_refused(data, tmp_path):
-    odd = [*SMALL[:3], "7", *SMALL[4:]]
+    odd = [*SMALL[:2], "--images=7", *SMALL[3:]]
     result = run(
         ENTRY, "train", data, *odd, "--devices", 2, "--epochs", 1, "--out", tmp_path / "run"
     )

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from pseudoshot.cli.options import DataRoot, of_settings
 from pseudoshot.data import evaluation_set
+from pseudoshot.runs import announce
 from pseudoshot.runs import dry_run as estimate
 from pseudoshot.runs import finetune as run_finetuning
 from pseudoshot.runs import train as run_training
@@ -64,6 +65,8 @@ def train(
         return
     if out is None:
         raise PseudoshotError("give --out: the run folder to make")
+    if not resume and devices * nodes == 1:
+        announce(data, out, config=config, data_root=data_root, options=options)
     run_training(
         data,
         out,

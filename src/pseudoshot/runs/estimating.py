@@ -15,7 +15,9 @@ from pseudoshot.settings.config import to_toml
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.allocator import keep_freed_memory
+from pseudoshot.tools.console import console
 from pseudoshot.training.processes import Team, build_fabric
+from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.training.trainer import Trainer
 
 WARM_UP, MEASURED = 2, 5  # steps
@@ -36,13 +38,18 @@ class DryRun:
     def seconds(self) -> float:
         return self.steps * self.seconds_per_step
 
-    def __str__(self) -> str:
-        """A file for `--config`; what was measured stands in comments."""
+    @property
+    def cost(self) -> str:
+        """What a person wants to know before it starts."""
         memory = "" if self.memory is None else f", memory {self.memory / 2**30:.1f} GB"
         return (
-            f"# {self.images:,} images, {self.steps:,} steps of {self.seconds_per_step:.2f} s: "
-            f"about {_duration(self.seconds)} on this machine{memory}\n{to_toml(self.settings)}"
+            f"{self.images:,} images, {self.steps:,} steps of {self.seconds_per_step:.2f} s: "
+            f"about {_duration(self.seconds)} on this machine{memory}"
         )
+
+    def __str__(self) -> str:
+        """A file for `--config`; what was measured stands in a comment."""
+        return f"# {self.cost}\n{to_toml(self.settings)}"
 
 
 def dry_run(
@@ -51,6 +58,7 @@ def dry_run(
     config: str | Path | None = None,
     data_root: Path | None = None,
     options: Mapping[str, Any],
+    measured: int = MEASURED,
 ) -> DryRun:
     """Resolve the settings and make a few steps, which are thrown away.
 
@@ -62,12 +70,28 @@ def dry_run(
     fabric = build_fabric(1, 1, settings.optimisation.precision)
     trainer = Trainer(settings, images, Team(fabric))
     seconds: list[float] = []
-    while len(seconds) < WARM_UP + MEASURED and not (seconds[1:] and sum(seconds) > LONG_ENOUGH):
+    while len(seconds) < WARM_UP + measured and not (seconds[1:] and sum(seconds) > LONG_ENOUGH):
         start = time.perf_counter()
         trainer.train_step()
         seconds.append(time.perf_counter() - start)
     step = median(seconds[min(WARM_UP, len(seconds) - 1) :])
     return DryRun(settings, len(images), trainer.steps, step, _peak_memory())
+
+
+def announce(
+    data: str | Path,
+    out: Path,
+    *,
+    config: str | Path | None = None,
+    data_root: Path | None = None,
+    options: Mapping[str, Any],
+) -> None:
+    """Say what a training will take, before it starts; what would be refused is refused first."""
+    folder = RunFolder(out)
+    with folder.held():
+        folder.check_new()
+    run = dry_run(data, config=config, data_root=data_root, options=options, measured=2)
+    console.print(run.cost, markup=False, highlight=False)
 
 
 def _peak_memory() -> int | None:

@@ -4,6 +4,7 @@ spans them all."""
 from __future__ import annotations
 
 import atexit
+import logging
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +22,8 @@ def build_fabric(devices: int, nodes: int, precision: Precision = "32-true") -> 
     """One process per device; also as torchrun or SLURM started them."""
     from lightning_fabric import Fabric
 
+    # which says what it does with a setting, in words of its own
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
     strategy = "auto"
     if devices * nodes > 1:
         strategy = "ddp"
