@@ -37,6 +37,23 @@ def test_a_folder_is_trained_on_by_the_fast_recipe(tmp_path):
     assert settings(data="cifar-fs").recipe == "paper"
 
 
+def test_photos_are_told_apart_by_ridge_regression_unless_the_method_knows_better():
+    classifiers = {
+        "cifar-fs": settings(data="cifar-fs", recipe="fast"),
+        "glyphs": settings(recipe="fast"),
+        "paper": settings(data="cifar-fs"),
+        "feat": settings(data="cifar-fs", recipe="fast", method="feat"),
+    }
+    assert {name: chosen.classifier.name for name, chosen in classifiers.items()} == {
+        "cifar-fs": "ridge",
+        "glyphs": "prototype",
+        "paper": "prototype",
+        "feat": "feat",
+    }
+    assert classifiers["cifar-fs"].reading == "described"
+    assert classifiers["feat"].reading == "plain", "its head goes on from it"
+
+
 def test_fast_and_best_take_as_many_steps_of_any_set():
     steps = [
         chosen.epochs * chosen.episodes_per_epoch

@@ -9,22 +9,23 @@ from typing import Any
 from pseudoshot.backbones import Backbone
 from pseudoshot.data import is_named
 from pseudoshot.tools.processor import multiplies_bfloat16
+from pseudoshot.views import Policy
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A backbone to begin with, and the settings that go with any backbone."""
+    """A backbone to begin with, and the settings that go with any backbone and kind of images."""
 
     backbone: str
-    settings: Callable[[type[Backbone]], Mapping[str, Any]]
+    settings: Callable[[type[Backbone], type[Policy]], Mapping[str, Any]]
 
 
-def _paper(backbone: type[Backbone]) -> Mapping[str, Any]:
+def _paper(backbone: type[Backbone], views: type[Policy]) -> Mapping[str, Any]:
     """Section 6.3: each backbone has its own."""
     return backbone.paper
 
 
-def _ours(backbone: type[Backbone]) -> dict[str, Any]:
+def _ours(backbone: type[Backbone], views: type[Policy]) -> dict[str, Any]:
     """Twice the images, half the views of each, and a quarter of the pixels of a view."""
     return {
         **backbone.paper,
@@ -37,20 +38,20 @@ def _ours(backbone: type[Backbone]) -> dict[str, Any]:
         "annealing": "end",
         "precision": "bf16-mixed" if multiplies_bfloat16() else "32-true",
         "reading": "described",
-        "classifier": "ridge",
+        "classifier": "prototype" if views.of_characters else "ridge",
     }
 
 
-def _fast(backbone: type[Backbone]) -> Mapping[str, Any]:
+def _fast(backbone: type[Backbone], views: type[Policy]) -> Mapping[str, Any]:
     """As many steps of any set, so that the time is known beforehand."""
     steps = {"epochs": 10, "episodes_per_epoch": 150, "warm_up": 200}
-    return {**_ours(backbone), **steps, "averaging": 0.99}
+    return {**_ours(backbone, views), **steps, "averaging": 0.99}
 
 
-def _best(backbone: type[Backbone]) -> Mapping[str, Any]:
+def _best(backbone: type[Backbone], views: type[Policy]) -> Mapping[str, Any]:
     """Ten times as many, for an afternoon."""
     steps = {"epochs": 50, "episodes_per_epoch": 300, "warm_up": 300}
-    return {**_ours(backbone), **steps, "averaging": 0.998}
+    return {**_ours(backbone, views), **steps, "averaging": 0.998}
 
 
 RECIPES = {

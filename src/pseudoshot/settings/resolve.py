@@ -16,6 +16,7 @@ from pseudoshot.settings.recipes import RECIPES, default_recipe
 from pseudoshot.settings.tree import MOST, RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.registry import Settings, shorten, unknown
+from pseudoshot.views import POLICIES
 
 # Beyond these memory or time end first.
 MOST_VIEWS = 1 << 15  # per episode, whose Gram matrix then takes 4 GB
@@ -43,7 +44,11 @@ def resolve(given: Mapping[str, Any]) -> RunSettings:
     choices = {"classifier": "prototype", **usual, **method.defaults, **given}
     backbone = BACKBONES[choices["backbone"]]
     known = _known(_models(choices))
-    preferred = {**usual, **recipe.settings(backbone), **method.defaults}
+    preferred = {
+        **usual,
+        **recipe.settings(backbone, POLICIES[choices["views"]]),
+        **method.defaults,
+    }
     fitting = {name: value for name, value in preferred.items() if name in known}
     options = {**fitting, **given}
     if "classifier" not in given and _test_classifier(options):
