@@ -1,18 +1,21 @@
-"""From options to complete settings: what the user gave, before what the method prefers, before the
-recipe. Whatever does not fit ends in one sentence."""
+"""From options to complete settings: what the user gave, before what the network to start from or
+the method prefers, before the recipe. Whatever does not fit ends in one sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
 
 from pseudoshot.backbones import BACKBONES
+from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.data import default_views
 from pseudoshot.methods import METHODS, MethodSettings, TaskSettings
 from pseudoshot.settings.options import GROUPS, REGISTRIES, all_options, flatten, option_name
 from pseudoshot.settings.recipes import RECIPES
+from pseudoshot.settings.starting import OUTSIDE, Start, backbone_named
 from pseudoshot.settings.tree import MOST, RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.registry import Settings, shorten, unknown
@@ -22,8 +25,8 @@ MOST_VIEWS = 1 << 15  # per episode, whose Gram matrix then takes 4 GB
 MOST_ENTRIES = 1 << 28  # tasks times views of a task
 
 
-def resolve(given: Mapping[str, Any]) -> RunSettings:
-    """The complete settings of a run.
+def resolve(given: Mapping[str, Any], start: Start | None = None) -> RunSettings:
+    """The complete settings of a run; `start` is the network that it starts from.
 
     >>> resolve({"data": "glyphs", "method": "hms", "strength": 0.2}).method.name
     'hms'
@@ -39,19 +42,31 @@ def resolve(given: Mapping[str, Any]) -> RunSettings:
         "backbone": recipe.backbone,
         "method": "baseline",
     }
-    choices = {"classifier": "prototype", **usual, **method.defaults, **given}
-    backbone = BACKBONES[choices["backbone"]]
+    chosen = {**usual, **method.defaults, **given}
+    first: Mapping[str, Any] = {}
+    made_for: Mapping[str, Any] = {}
+    if start is not None:
+        start.refuse_another(given)
+        labelled = CLASS_SOURCES[chosen["class_source"]].needs_labels
+        first, made_for = start.preferred(labelled), start.made_for(labelled)
+    choices = {"classifier": "prototype", **chosen, **first, **given}
+    backbone = backbone_named(choices["backbone"])
     known = _known(_models(choices))
-    preferred = {**usual, **recipe.settings(backbone), **method.defaults}
+    preferred = {**usual, **recipe.settings(backbone), **method.defaults, **first}
     fitting = {name: value for name, value in preferred.items() if name in known}
-    return validated({**fitting, **given})
+    return validated({**fitting, **given}, made_for)
 
 
-def validated(options: Mapping[str, Any]) -> RunSettings:
-    """Settings from complete options, refused where they are unknown, impossible or at odds."""
+def validated(
+    options: Mapping[str, Any], start_made_for: Mapping[str, Any] = MappingProxyType({})
+) -> RunSettings:
+    """Settings from complete options, refused where they are unknown, impossible or at odds.
+
+    Where no classifier is among them it is what the method is made for, or else the start.
+    """
     if "classifier" not in options:
         method = _part("method", METHODS[options["method"]].Settings, options)
-        made_for = METHODS[options["method"]].test_classifier(method)
+        made_for = METHODS[options["method"]].test_classifier(method) or start_made_for
         options = {**flatten({"classifier": {"name": "prototype", **made_for}}), **options}
     models = _models(options)
     _refuse_unknown(options, models)
@@ -60,6 +75,7 @@ def validated(options: Mapping[str, Any]) -> RunSettings:
     settings: RunSettings = _parsed(RunSettings, {**own, **tree}, {})
     _refuse_impossible(settings.method)
     _refuse_smaller_views(settings)
+    _refuse_without_start(settings)
     return settings
 
 
@@ -88,8 +104,9 @@ def check_same(saved: RunSettings, given: Mapping[str, Any]) -> None:
 
 def _models(choices: Mapping[str, Any]) -> dict[str, type[Settings]]:
     """The settings model of each part, by what was chosen for it."""
-    chosen = {part: registry[choices[part]].Settings for part, registry in REGISTRIES.items()}
-    return {**GROUPS, **chosen}
+    of = {part: registry.__getitem__ for part, registry in REGISTRIES.items()}
+    of["backbone"] = backbone_named
+    return {**GROUPS, **{part: entry(choices[part]).Settings for part, entry in of.items()}}
 
 
 def _run_fields() -> list[str]:
@@ -157,9 +174,21 @@ def _refuse_impossible(method: MethodSettings) -> None:
 def _refuse_smaller_views(settings: RunSettings) -> None:
     """Where an embedding would be of another size than at test."""
     smaller = getattr(settings.views, "view_scale", 1) != 1
-    if smaller and not BACKBONES[settings.backbone.name].any_size:
+    if smaller and not backbone_named(settings.backbone.name).any_size:
         raise PseudoshotError(
             f"{settings.backbone.name} takes images of one size: leave --view-scale at 1"
+        )
+
+
+def _refuse_without_start(settings: RunSettings) -> None:
+    """What only a trained network can be."""
+    if settings.start_from is not None:
+        return
+    if settings.backbone.name in OUTSIDE:
+        raise unknown("backbone", settings.backbone.name, BACKBONES)
+    if settings.optimisation.frozen_epochs:
+        raise PseudoshotError(
+            "--frozen-epochs keeps a trained backbone as it is at first: give one by --start-from"
         )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, PositiveFloat, PositiveInt, SerializeAsAny
+from pydantic import Field, PositiveFloat, PositiveInt, SerializeAsAny, model_validator
 
 from pseudoshot.classifiers import ClassifierSettings
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
@@ -47,10 +47,22 @@ class OptimisationSettings(Settings):
     """passes over all images: 100 for conv4, 200 for the others"""
     episodes_per_epoch: int | None = Field(default=None, ge=1, le=MOST)
     """steps per epoch: as many as visit every image once where not given"""
+    frozen_epochs: int = Field(default=0, ge=0, le=MOST)
+    """with start_from: first epochs in which only what the method trains beside the backbone, such
+    as a head, is trained"""
     precision: Precision = "32-true"
     """32-true, or bf16-mixed or 16-mixed on a GPU"""
     sync_bn: bool = False
     """with several devices: batch statistics over all of them"""
+
+    @model_validator(mode="after")
+    def _thaws(self) -> Self:
+        if 0 < self.frozen_epochs >= self.epochs:
+            raise ValueError(
+                f"--frozen-epochs {self.frozen_epochs} leaves no epoch of {self.epochs} in which "
+                f"the backbone is trained: raise --epochs"
+            )
+        return self
 
 
 class RunSettings(Settings):
@@ -61,7 +73,10 @@ class RunSettings(Settings):
     seed: int = Field(default=0, ge=0, lt=2**63)
     """of every random draw"""
     start_from: str | None = None
-    """a run, or a bundled model, whose weights are the first"""
+    """a trained model whose network is the first: lite0, a run, a bundled model or a transformers
+    folder. Without labels the rest is then as adapting to a set of one's own wants it: a low
+    learning rate, few epochs, smaller views, BatchNorm's statistics as they were, size, reading
+    and classifier of the model; and the run's model is the start itself unless the end is better"""
     data: DataSettings
     """a folder of images, or the name of a set"""
     class_source: SerializeAsAny[PartSettings]
