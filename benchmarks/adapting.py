@@ -1,13 +1,13 @@
-"""A pre-trained network adapted to unlabelled images of half of the classes, measured on the others.
+"""A trained network adapted to unlabelled images of half of the classes, measured on the others.
 
     python benchmarks/adapting.py FOLDER [--start lite0] [--seeds 0 1 2] [--out FILE.json]
 
 FOLDER has a subfolder per class, such as CUB's `images`. Of its classes, in alphabetical order, the
-first half is the pile: `pseudoshot train PILE --start-from lite0`, with labels nowhere in sight. The
-other half is measured, before and after, on the same tasks; the difference is taken within each. What
-is measured is the network at the end of the training, whether the run kept it or its start; where the
-start was kept, the run's own difference is zero. Both are read as the start's card says, about the mean
-of the measured images, as `pseudoshot evaluate` does with a folder.
+first half is the pile: `pseudoshot train PILE --start-from lite0`, which looks at no label. The
+other half is measured, before and after, on the same tasks; the difference is taken within each.
+What is measured is the network at the end of the training, whether the run kept it or its start;
+where the start was kept, the run's own difference is zero. Both are read as the start's card says,
+about the mean of the measured images, as `pseudoshot evaluate` does with a folder.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ def table(before: Evaluation, rows: Sequence[dict[str, Any]]) -> str:
     lines[0] += [f"{shot} shot" + ("s" if shot > 1 else "") for shot in SHOTS]
     lines[2] += [f"{one.accuracy:.2f} ± {one.interval:.2f}" for one in before.results]
     for row in rows:
-        gain = f"{row['start']:.1f} to {row['end']:.1f} ({row['gain']:+.1f} ± {row['interval']:.1f})"
+        gain = (
+            f"{row['start']:.1f} to {row['end']:.1f} ({row['gain']:+.1f} ± {row['interval']:.1f})"
+        )
         stay = "" if row["neighbours"] is None else f"{row['neighbours']:.0f} %"
         more = [f"{d['difference']:+.2f} ± {d['interval']:.2f}" for d in row["differences"]]
         told = [f"end, seed {row['seed']}", str(row["cpu_seconds"]), gain, stay, row["kept"]]

@@ -12,12 +12,13 @@ from pseudoshot.readings import READINGS, Reading
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.registry import shorten
 
-# Small and few steps: the network knows much already. Chosen on Tiny ImageNet's validation classes
-# (results/README.md).
+# Few and small steps, however many images there are: the further it goes, the more is forgotten of
+# what it knows already. Chosen on Tiny ImageNet's validation classes (results/README.md).
 ADAPTING: Mapping[str, Any] = {
     "optimiser": "adam",
     "lr": 1e-5,
-    "epochs": 2,
+    "epochs": 3,
+    "episodes_per_epoch": 10,
     "annealing": "step",
     "averaging": 0.0,
     "images": 32,

@@ -46,7 +46,7 @@ class OptimisationSettings(Settings):
     epochs: PositiveInt = Field(le=MOST)
     """passes over all images: 100 for conv4, 200 for the others"""
     episodes_per_epoch: int | None = Field(default=None, ge=1, le=MOST)
-    """steps per epoch: as many as visit every image once where not given"""
+    """steps per epoch: as many as visit every image once where not given, 10 in adapting"""
     frozen_epochs: int = Field(default=0, ge=0, le=MOST)
     """with start_from: first epochs in which only what the method trains beside the backbone, such
     as a head, is trained"""
@@ -74,9 +74,9 @@ class RunSettings(Settings):
     """of every random draw"""
     start_from: str | None = None
     """a trained model whose network is the first: lite0, a run, a bundled model or a transformers
-    folder. Without labels the rest is then as adapting to a set of one's own wants it: a low
-    learning rate, few epochs, smaller views, BatchNorm's statistics as they were, size, reading
-    and classifier of the model; and the run's model is the start itself unless the end is better"""
+    folder. Without labels this is adapting: few steps at a low learning rate, smaller views, size,
+    reading and classifier of that model; BatchNorm's statistics stay as they are, and so does the
+    whole network where held-out images do not show that it became better"""
     data: DataSettings
     """a folder of images, or the name of a set"""
     class_source: SerializeAsAny[PartSettings]

@@ -180,12 +180,15 @@ class Trainer:
         """Which of start and end is to be kept, where a trained network was adapted."""
         if self.start is None:
             return None
-        looked_at = self.images.images[:: -(-len(self.images) // LOOKED_AT)]
-        sides = [model.read_as(PLAIN) for model in (self.start, self.result())]
+        self.start.to(self.team.fabric.device)
+        start, end = self.start.read_as(PLAIN), self.result().read_as(PLAIN)
         neighbours = None
         if self.start.card.labels:
-            neighbours = same_neighbours(*(side.embed(looked_at, bar=False) for side in sides))
-        return judge(*map(self._scores, sides), neighbours)
+            chosen = self.images.images[:: -(-len(self.images) // LOOKED_AT)]
+            neighbours = same_neighbours(
+                start.embed(chosen, bar=False), end.embed(chosen, bar=False)
+            )
+        return judge(self._scores(start), self._scores(end), neighbours)
 
     def label_free_score(self) -> float | None:
         """Accuracy on pseudo tasks of the held-out images; None where there are too few."""
