@@ -116,7 +116,7 @@ def table(before: Evaluation, rows: Sequence[dict[str, Any]]) -> str:
         gain = (
             f"{row['start']:.1f} to {row['end']:.1f} ({row['gain']:+.1f} ± {row['interval']:.1f})"
         )
-        stay = "" if row["neighbours"] is None else f"{row['neighbours']:.0f} %"
+        stay = "" if row["neighbours_kept"] is None else f"{row['neighbours_kept']:.0f} %"
         more = [f"{d['difference']:+.2f} ± {d['interval']:.2f}" for d in row["differences"]]
         told = [f"end, seed {row['seed']}", str(row["cpu_seconds"]), gain, stay, row["kept"]]
         lines.append([*told, *more])

@@ -22,9 +22,9 @@ def adapting_section(verdict: Verdict | None) -> str:
             f"{verdict.gain:+.1f} ± {verdict.interval:.1f}"
         ),
     }
-    if verdict.neighbours is not None:
+    if verdict.neighbours_kept is not None:
         rows[f"nearest neighbours that stay, of which {SAME:.0f} % must"] = (
-            f"{verdict.neighbours:.0f} %"
+            f"{verdict.neighbours_kept:.0f} %"
         )
     body = "".join(
         f'<tr><th scope="row">{text(name)}</th><td class="number">{text(value)}</td></tr>'

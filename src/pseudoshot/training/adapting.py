@@ -77,7 +77,7 @@ class Verdict(Settings):
     end: float
     gain: float  # of the end, in points
     interval: float  # half-width of its 95 % interval over those images
-    neighbours: float | None = None  # percent that stay; asked of a start trained with labels
+    neighbours_kept: float | None = None  # percent that stay; asked of a start trained with labels
 
     @property
     def in_words(self) -> str:
@@ -85,8 +85,8 @@ class Verdict(Settings):
             f"validation accuracy (held-out images, no labels) {self.start:.1f} % at the start, "
             f"{self.end:.1f} % at the end, a gain of {self.gain:.1f} ± {self.interval:.1f}"
         )
-        if self.neighbours is not None:
-            scores += f"; {self.neighbours:.0f} % of nearest neighbours stay, {SAME:.0f} must"
+        if self.neighbours_kept is not None:
+            scores += f"; {self.neighbours_kept:.0f} % of nearest neighbours stay, {SAME:.0f} must"
         if self.kept == "end":
             return f"kept: the adapted network ({scores})"
         return f"kept: the start as it was, adapting did not surely help ({scores})"
@@ -107,5 +107,5 @@ def judge(start: Tensor, end: Tensor, neighbours: float | None) -> Verdict:
         end=float(end.mean()),
         gain=gain,
         interval=interval,
-        neighbours=neighbours,
+        neighbours_kept=neighbours,
     )
