@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder
@@ -17,7 +18,7 @@ _IMAGES_A_BATCH = 64
 
 
 @torch.inference_mode()
-def pseudo_accuracy(
+def pseudo_accuracies(
     embedder: Embedder,
     images: ImageSet,
     policy: Policy,
@@ -27,8 +28,9 @@ def pseudo_accuracy(
     query: int = 5,
     tasks: int = 20,
     seed: int = 0,
-) -> float:
-    """Percent of queries right when every image is a class of its own, over all images at once."""
+) -> Tensor:
+    """Of each image, (n,), the percent of its queries that are right when every image is a class of
+    its own, over all images at once."""
     generator = torch.Generator().manual_seed(seed)
     C, V = len(images), shot + query
     embeddings = torch.cat(
@@ -40,7 +42,14 @@ def pseudo_accuracy(
     split = resample_tasks(C, C, shot, query, tasks, generator)
     logits = task_logits(embeddings @ embeddings.T, split, similarity)
     right = logits.argmax(-1) == torch.arange(C)[None, :, None]
-    return 100 * float(right.double().mean())
+    return 100 * right.double().mean((0, 2))
+
+
+def pseudo_accuracy(
+    embedder: Embedder, images: ImageSet, policy: Policy, similarity: Similarity
+) -> float:
+    """The mean of `pseudo_accuracies`."""
+    return float(pseudo_accuracies(embedder, images, policy, similarity).mean())
 
 
 def view_set(images: ImageSet, policy: Policy, views: int, count: int, seed: int) -> ImageSet:

@@ -18,6 +18,7 @@ from typing import Any
 
 from pseudoshot.data import ImageSet
 from pseudoshot.evaluation.records import read_records
+from pseudoshot.report.adapting import adapting_section
 from pseudoshot.report.curves import curves_section
 from pseudoshot.report.markup import short_name, text
 from pseudoshot.report.novel import Novel, task_section
@@ -55,6 +56,7 @@ def write_report(
     pictures = [*fragments.glob("views.html"), *sorted(fragments.glob("task-*.html"))]
     sections = [
         *(part.read_text(encoding="utf-8", errors="replace") for part in pictures),
+        adapting_section(folder.read_verdict()),
         *(accuracy_sections(read_records(folder.path)) or [_how_to_score(folder)]),
         curves_section(log),
     ]

@@ -16,6 +16,7 @@ from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import console
+from pseudoshot.training.first_embedder import start_of
 from pseudoshot.training.processes import Team, build_fabric
 from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.training.trainer import Trainer
@@ -64,7 +65,8 @@ def dry_run(
 
     >>> print(dry_run("glyphs", options={"epochs": 2}))  # doctest: +SKIP
     """
-    settings = resolve(gather(data, config, dict(options)))
+    given = gather(data, config, dict(options))
+    settings = resolve(given, start_of(given))
     images = images_of(settings, data_root)
     keep_freed_memory()
     fabric = build_fabric(1, 1, settings.optimisation.precision)

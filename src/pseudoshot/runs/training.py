@@ -15,6 +15,7 @@ from pseudoshot.settings.config import read_config
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.train_options import TrainOptions
 from pseudoshot.settings.tree import RunSettings
+from pseudoshot.training.first_embedder import start_of
 from pseudoshot.training.loop import run_training
 from pseudoshot.training.processes import Team, build_fabric, check_shares, leads
 from pseudoshot.training.run_folder import RunFolder
@@ -63,7 +64,7 @@ def train(
             if writes:
                 folder.check_resumable(settings, given)
         else:
-            settings = resolve(given)
+            settings = resolve(given, start_of(given))
             if writes:
                 folder.check_new()
         check_shares(settings.method.images, devices * nodes)

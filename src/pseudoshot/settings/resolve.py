@@ -1,5 +1,5 @@
-"""From options to complete settings: what the user gave, before what the method prefers, before the
-recipe. Whatever does not fit ends in one sentence."""
+"""From options to complete settings: what the user gave, before what the network to start from or
+the method prefers, before the recipe. Whatever does not fit ends in one sentence."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from pseudoshot.backbones import BACKBONES
+from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.data import default_views
 from pseudoshot.methods import METHODS, MethodSettings, TaskSettings
 from pseudoshot.settings.options import GROUPS, REGISTRIES, all_options, flatten, option_name
 from pseudoshot.settings.recipes import RECIPES, default_recipe
+from pseudoshot.settings.starting import OUTSIDE, Start, backbone_named
 from pseudoshot.settings.tree import MOST, RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.registry import Settings, shorten, unknown
@@ -23,8 +25,8 @@ MOST_VIEWS = 1 << 15  # per episode, whose Gram matrix then takes 4 GB
 MOST_ENTRIES = 1 << 28  # tasks times views of a task
 
 
-def resolve(given: Mapping[str, Any]) -> RunSettings:
-    """The complete settings of a run.
+def resolve(given: Mapping[str, Any], start: Start | None = None) -> RunSettings:
+    """The complete settings of a run; `start` is the network that it starts from.
 
     >>> resolve({"data": "glyphs", "method": "hms", "strength": 0.2}).method.name
     'hms'
@@ -41,22 +43,26 @@ def resolve(given: Mapping[str, Any]) -> RunSettings:
         "backbone": recipe.backbone,
         "method": "baseline",
     }
-    choices = {"classifier": "prototype", **usual, **method.defaults, **given}
-    backbone = BACKBONES[choices["backbone"]]
+    chosen = {**usual, **method.defaults, **given}
+    first: Mapping[str, Any] = {}
+    made_for: Mapping[str, Any] = {}
+    if start is not None:
+        start.refuse_another(given)
+        labelled = CLASS_SOURCES[chosen["class_source"]].needs_labels
+        first, made_for = start.preferred(labelled), start.made_for(labelled)
+    choices = {"classifier": "prototype", **chosen, **first, **given}
+    backbone = backbone_named(choices["backbone"])
     known = _known(_models(choices))
-    preferred = {
-        **usual,
-        **recipe.settings(backbone, POLICIES[choices["views"]]),
-        **method.defaults,
-    }
+    settings = recipe.settings(backbone, POLICIES[choices["views"]])
+    preferred = {**usual, **settings, **method.defaults, **first}
     fitting = {name: value for name, value in preferred.items() if name in known}
     options = {**fitting, **given}
-    if "classifier" not in given and _test_classifier(options):
-        options.pop("classifier", None)  # a method's own comes before the recipe's
+    if "classifier" not in given and (own := _test_classifier(options) or made_for):
+        options |= flatten({"classifier": {"name": "prototype", **own}}) | given
     return validated(options)
 
 
-def _test_classifier(options: Mapping[str, Any]) -> dict[str, Any]:
+def _test_classifier(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the method says that its embeddings are made for; {}: nothing."""
     method = METHODS[options["method"]]
     return method.test_classifier(_part("method", method.Settings, options))
@@ -74,6 +80,7 @@ def validated(options: Mapping[str, Any]) -> RunSettings:
     settings: RunSettings = _parsed(RunSettings, {**own, **tree}, {})
     _refuse_impossible(settings.method)
     _refuse_smaller_views(settings)
+    _refuse_without_start(settings)
     return settings
 
 
@@ -102,8 +109,9 @@ def check_same(saved: RunSettings, given: Mapping[str, Any]) -> None:
 
 def _models(choices: Mapping[str, Any]) -> dict[str, type[Settings]]:
     """The settings model of each part, by what was chosen for it."""
-    chosen = {part: registry[choices[part]].Settings for part, registry in REGISTRIES.items()}
-    return {**GROUPS, **chosen}
+    of = {part: registry.__getitem__ for part, registry in REGISTRIES.items()}
+    of["backbone"] = backbone_named
+    return {**GROUPS, **{part: entry(choices[part]).Settings for part, entry in of.items()}}
 
 
 def _run_fields() -> list[str]:
@@ -171,9 +179,21 @@ def _refuse_impossible(method: MethodSettings) -> None:
 def _refuse_smaller_views(settings: RunSettings) -> None:
     """Where an embedding would be of another size than at test."""
     smaller = getattr(settings.views, "view_scale", 1) != 1
-    if smaller and not BACKBONES[settings.backbone.name].any_size:
+    if smaller and not backbone_named(settings.backbone.name).any_size:
         raise PseudoshotError(
             f"{settings.backbone.name} takes images of one size: leave --view-scale at 1"
+        )
+
+
+def _refuse_without_start(settings: RunSettings) -> None:
+    """What only a trained network can be."""
+    if settings.start_from is not None:
+        return
+    if settings.backbone.name in OUTSIDE:
+        raise unknown("backbone", settings.backbone.name, BACKBONES)
+    if settings.optimisation.frozen_epochs:
+        raise PseudoshotError(
+            "--frozen-epochs keeps a trained backbone as it is at first: give one by --start-from"
         )
 
 

@@ -53,5 +53,6 @@ class TrainOptions(TypedDict, total=False):
     averaging: float | None
     epochs: int | None
     episodes_per_epoch: int | None
+    frozen_epochs: int | None
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] | None
     sync_bn: bool | None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, PositiveFloat, PositiveInt, SerializeAsAny
+from pydantic import Field, PositiveFloat, PositiveInt, SerializeAsAny, model_validator
 
 from pseudoshot.classifiers import ClassifierSettings
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
@@ -49,12 +49,25 @@ class OptimisationSettings(Settings):
     """passes over all images: 100 for conv4, 200 for the others; in fast and best, ten and fifty
     parts of as many steps, whatever the number of images"""
     episodes_per_epoch: int | None = Field(default=None, ge=1, le=MOST)
-    """steps per epoch: as many as visit every image once where not given (fast: 150, best: 300)"""
+    """steps per epoch: as many as visit every image once where not given (fast: 150, best: 300,
+    adapting: 10)"""
+    frozen_epochs: int = Field(default=0, ge=0, le=MOST)
+    """with start_from: first epochs in which only what the method trains beside the backbone, such
+    as a head, is trained"""
     precision: Precision = "32-true"
     """of the backbone's arithmetic: 32-true; or bf16-mixed (fast and best, where the processor has
     instructions for it), which takes about half the time; or 16-mixed on a GPU"""
     sync_bn: bool = False
     """with several devices: batch statistics over all of them"""
+
+    @model_validator(mode="after")
+    def _thaws(self) -> Self:
+        if 0 < self.frozen_epochs >= self.epochs:
+            raise ValueError(
+                f"--frozen-epochs {self.frozen_epochs} leaves no epoch of {self.epochs} in which "
+                f"the backbone is trained: raise --epochs"
+            )
+        return self
 
 
 class RunSettings(Settings):
@@ -66,7 +79,10 @@ class RunSettings(Settings):
     seed: int = Field(default=0, ge=0, lt=2**63)
     """of every random draw"""
     start_from: str | None = None
-    """a run, or a bundled model, whose weights are the first"""
+    """a trained model whose network is the first: lite0, a run, a bundled model or a transformers
+    folder. Without labels this is adapting: few steps at a low learning rate, smaller views, size,
+    reading and classifier of that model; BatchNorm's statistics stay as they are, and so does the
+    whole network where held-out images do not show that it became better"""
     data: DataSettings
     """a folder of images, or the name of a set"""
     class_source: SerializeAsAny[PartSettings]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pseudoshot.backbones import build_backbone
+from pseudoshot.classifiers import CLASSIFIERS, classifier_settings
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder, ModelCard, channel_statistics, load
 from pseudoshot.readings import READINGS, Reading
+from pseudoshot.settings.starting import Start
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.training.adapting import adapts, fix_statistics
 from pseudoshot.views import POLICIES
 
 
@@ -33,13 +39,8 @@ def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
 
 def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embedder:
     assert settings.start_from is not None
-    embedder = load(settings.start_from)
+    embedder = _trainable(settings.start_from)
     card = embedder.card
-    if not any(True for _ in embedder.parameters()):
-        raise PseudoshotError(
-            f"'{settings.start_from}' has no weights that can be trained: start from a run, lite0 "
-            f"or a transformers model"
-        )
     if card.channels != images.channels:
         raise PseudoshotError(
             f"'{settings.start_from}' was trained on images of {card.channels} channels, "
@@ -53,7 +54,46 @@ def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embe
         "classifier": settings.classifier.model_dump(exclude_none=True),
         "reading": _reading(settings),
     }
+    if adapts(settings):
+        fix_statistics(embedder.backbone)
     return Embedder(embedder.backbone, card.model_copy(update=changes)).train()
+
+
+def unaltered_start(settings: RunSettings) -> Embedder | None:
+    """The network that is adapted, as it was, to be used as the run's settings say; else None."""
+    if settings.start_from is None or not adapts(settings):
+        return None
+    start = load(settings.start_from)
+    own, usual = start.card.classifier_settings(), classifier_settings("prototype")
+    # a head is trained beside the network as it becomes, and says nothing of this one
+    wanted = (settings.classifier, own, usual)
+    classifier = next(c for c in wanted if not CLASSIFIERS[c.name].needs_head)
+    changes = {
+        "similarity": settings.method.test_similarity,
+        "classifier": classifier.model_dump(exclude_none=True),
+        "reading": _reading(settings),
+    }
+    return Embedder(start.backbone, start.card.model_copy(update=changes)).eval()
+
+
+def start_of(given: Mapping[str, Any]) -> Start | None:
+    """The network that the options say to start from, where they do."""
+    name = given.get("start_from")
+    if not isinstance(name, str):  # what is no name at all is refused with the other settings
+        return None
+    card = _trainable(name).card
+    own = card.classifier_settings().model_dump(exclude_none=True)
+    return Start(name, card.backbone, card.size, card.similarity, card.reading, own)
+
+
+def _trainable(name: str) -> Embedder:
+    embedder = load(name)
+    if not any(True for _ in embedder.parameters()):
+        raise PseudoshotError(
+            f"'{name}' has no weights that can be trained: start from a run, lite0 or a "
+            f"transformers model"
+        )
+    return embedder
 
 
 def _reading(settings: RunSettings) -> Reading:

@@ -39,9 +39,13 @@ def run_training(
                 last_checkpoint = time.monotonic()
             if stopped and trainer.step < trainer.steps:
                 raise _stopped(trainer, stop.received or signal.SIGTERM)
-    embedder = trainer.finished().eval()
+    verdict = trainer.verdict()
+    embedder = trainer.finished(verdict).eval()
     if team.leads:
-        if trainer.method.head is not None:
+        if verdict is not None:
+            folder.write_verdict(verdict)
+            console.print(verdict.in_words, markup=False, soft_wrap=True)
+        if trainer.method.head is not None and (verdict is None or verdict.kept == "end"):
             folder.save_head(trainer.method.head)
         embedder.save(folder.path)
     embedder.folder = folder.path  # where its head is

@@ -161,7 +161,7 @@ class SynchronisedBatchNorm(nn.BatchNorm2d):
 
 
 def synchronise_batch_norm(module: nn.Module) -> None:
-    """Every BatchNorm2d inside; weights and names stay as they are."""
+    """Every BatchNorm2d inside whose statistics are not fixed; weights and names stay."""
     for part in module.modules():
-        if isinstance(part, nn.BatchNorm2d):
+        if isinstance(part, nn.BatchNorm2d) and part.training:
             part.__class__ = SynchronisedBatchNorm

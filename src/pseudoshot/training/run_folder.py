@@ -18,6 +18,7 @@ from typing import Any
 
 import filelock
 import torch
+from pydantic import ValidationError
 from safetensors.torch import save
 
 from pseudoshot._version import __version__
@@ -29,6 +30,7 @@ from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.console import console
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import remove_unfinished, replaced, write_text
+from pseudoshot.training.adapting import Verdict
 from pseudoshot.training.checkpoint import load_state, save_state
 from pseudoshot.training.state import TrainingState, is_reachable
 from pseudoshot.views import get_policy
@@ -128,6 +130,18 @@ class RunFolder:
     def write_settings(self, settings: RunSettings) -> None:
         record = {"settings": settings.model_dump(), **_circumstances(settings)}
         write_text(self.settings_path, json.dumps(record, indent=2) + "\n")
+
+    def write_verdict(self, verdict: Verdict) -> None:
+        """Beside the settings: which of start and end of an adaptation is the model."""
+        record = {**self._read_record(), "adapting": verdict.model_dump()}
+        write_text(self.settings_path, json.dumps(record, indent=2) + "\n")
+
+    def read_verdict(self) -> Verdict | None:
+        """None where nothing was adapted, or not to the end."""
+        try:
+            return Verdict.model_validate(self._read_record()["adapting"])
+        except (KeyError, ValidationError):
+            return None
 
     def check_circumstances(self, settings: RunSettings) -> None:
         """Before a run goes on: views must be as strong as they were, other versions are told."""

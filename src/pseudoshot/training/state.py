@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Self
 
 from torch import Tensor
@@ -20,6 +20,7 @@ class TrainingState:
     dropout_generator: Tensor
     dropout_generators_on_gpus: list[Tensor]
     average: dict[str, Any] | None = None  # of the weights, where there is one
+    start: str | None = None  # a digest of the network that is adapted, where one is
 
     def to_dict(self) -> dict[str, Any]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -28,7 +29,7 @@ class TrainingState:
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self | None:
         """None for a file that is whole and yet no checkpoint of a training."""
-        needed = [field.name for field in fields(cls) if field.name != "average"]
+        needed = [field.name for field in fields(cls) if field.default is MISSING]
         if any(state.get(name) is None for name in needed):
             return None
         if not (is_reachable(state["step"]) and is_reachable(state["seconds"])):

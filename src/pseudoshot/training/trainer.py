@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,14 +13,21 @@ from torch import Tensor
 from pseudoshot.backbones import Backbone, compiled
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder
-from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracy
+from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracies
 from pseudoshot.methods import METHODS, Batch, Loss, Method
 from pseudoshot.readings import COMPLETE, PLAIN
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.training.adapting import (
+    LOOKED_AT,
+    Verdict,
+    judge,
+    same_neighbours,
+    weights_digest,
+)
 from pseudoshot.training.averaging import averaged
 from pseudoshot.training.base_images import BaseImages
-from pseudoshot.training.first_embedder import first_embedder
+from pseudoshot.training.first_embedder import first_embedder, unaltered_start
 from pseudoshot.training.optimiser import build_optimiser, learning_rate
 from pseudoshot.training.processes import Team, synchronise_batch_norm
 from pseudoshot.training.state import TrainingState
@@ -37,6 +45,8 @@ class Trainer:
         self.policy = get_policy(settings.views)
         self.base = BaseImages(images, settings.class_source, self.generator)
         self.embedder = first_embedder(settings, images)
+        self.start = unaltered_start(settings)  # None unless a trained network is adapted
+        self._refuse_too_few()
         method = METHODS[settings.method.name]
         self.method = method(self.embedder.backbone, settings.method, self.base.source.classes)
         visits = self.base.source.steps_per_epoch(settings.method.images, settings.method.V)
@@ -46,6 +56,7 @@ class Trainer:
         self._seconds, self._began = 0.0, time.monotonic()  # before, and when this part began
 
         groups = self.method.parameter_groups()
+        self._refuse_nothing_trained(groups)
         self.optimiser = build_optimiser(
             settings.optimisation.optimiser, groups, settings.optimisation.lr
         )
@@ -80,6 +91,8 @@ class Trainer:
             loss.embeddings.retain_grad()
         self.team.fabric.backward(loss.value)
         self._refuse_nan(loss)  # before the weights are touched
+        if self.step < self.settings.optimisation.frozen_epochs * self.steps_per_epoch:
+            self.embedder.backbone.zero_grad()  # what has no gradient, no optimiser changes
         self._optimiser.step()
         self._optimiser.zero_grad()
         self.method.after_step()
@@ -115,6 +128,23 @@ class Trainer:
             )
         return drawn[0] if len(drawn) == 1 else torch.cat(drawn, 1)
 
+    def _refuse_too_few(self) -> None:
+        if self.start is not None and len(self.base.held_out) < 2:
+            raise PseudoshotError(
+                f"'{self.images.name}' has {len(self.images)} images, with which it cannot be told "
+                f"whether adapting helps: use '{self.settings.start_from}' as it is"
+            )
+
+    def _refuse_nothing_trained(self, groups: list[dict[str, Any]]) -> None:
+        own = {id(parameter) for parameter in self.embedder.backbone.parameters()}
+        beside = [p for group in groups for p in group["params"] if id(p) not in own]
+        frozen = self.settings.optimisation.frozen_epochs
+        if frozen and not beside:
+            raise PseudoshotError(
+                f"--frozen-epochs {frozen} would train nothing: method "
+                f"'{self.settings.method.name}' has nothing that is trained beside the backbone"
+            )
+
     def _refuse_nan(self, loss: Loss) -> None:
         values = {"loss": loss.value}
         if loss.embeddings is not None and loss.embeddings.grad is not None:
@@ -137,20 +167,40 @@ class Trainer:
         assert isinstance(backbone, Backbone)
         return Embedder(backbone, self.embedder.card)
 
-    def finished(self) -> Embedder:
-        """The result, with the centre of whatever reading it may be given."""
+    def finished(self, verdict: Verdict | None) -> Embedder:
+        """The result, or the start where the verdict is for it, with the centre of whatever reading
+        it may be given."""
         result = self.result()
+        if verdict is not None and verdict.kept == "start":
+            assert self.start is not None
+            result = self.start
         centred = result.read_as(COMPLETE).centred_on(self.images)
         return centred.read_as(result.card.reading)
+
+    def verdict(self) -> Verdict | None:
+        """Which of start and end is to be kept, where a trained network was adapted."""
+        if self.start is None:
+            return None
+        self.start.to(self.team.fabric.device)
+        start, end = self.start.read_as(PLAIN), self.result().read_as(PLAIN)
+        neighbours = None
+        if self.start.card.labels:
+            chosen = self.images.images[:: -(-len(self.images) // LOOKED_AT)]
+            neighbours = same_neighbours(
+                start.embed(chosen, bar=False), end.embed(chosen, bar=False)
+            )
+        return judge(self._scores(start), self._scores(end), neighbours)
 
     def label_free_score(self) -> float | None:
         """Accuracy on pseudo tasks of the held-out images; None where there are too few."""
         if len(self.base.held_out) < 2:
             return None
+        return float(self._scores(self.result().read_as(PLAIN)).mean())
+
+    def _scores(self, embedder: Embedder) -> Tensor:
+        """Of each held-out image."""
         similarity = self.settings.method.test_similarity
-        return pseudo_accuracy(
-            self.result().read_as(PLAIN), self.base.held_out, self.policy, similarity
-        )
+        return pseudo_accuracies(embedder, self.base.held_out, self.policy, similarity)
 
     def state(self) -> TrainingState:
         return TrainingState(
@@ -164,6 +214,7 @@ class Trainer:
             dropout_generator=torch.get_rng_state(),
             dropout_generators_on_gpus=torch.cuda.get_rng_state_all(),
             average=None if self.average is None else self.average.state_dict(),
+            start=None if self.start is None else weights_digest(self.start),
         )
 
     def restore(self, state: TrainingState) -> None:
@@ -171,6 +222,11 @@ class Trainer:
             raise PseudoshotError(
                 f"cannot resume: the images of '{self.images.name}' are not those the run began "
                 f"with; restore them, or start anew with another --out"
+            )
+        if self.start is not None and state.start != weights_digest(self.start):
+            raise PseudoshotError(
+                f"cannot resume: '{self.settings.start_from}' is not the network the run began "
+                f"with; restore it, or start anew with another --out"
             )
         try:
             self._load(state)

@@ -1,0 +1,34 @@
+"""Whether adapting a trained network to the images helped, as far as can be told without labels."""
+
+from __future__ import annotations
+
+from pseudoshot.report.markup import section, text
+from pseudoshot.training.adapting import SAME, Verdict
+
+
+def adapting_section(verdict: Verdict | None) -> str:
+    """Nothing where no network was adapted."""
+    if verdict is None:
+        return ""
+    lead = (
+        "The training started from a network that was trained before. Its model is the network as "
+        "it became, or the one it started from where the images do not show that it became better."
+    )
+    kept = {"end": "the adapted network", "start": "the network it started from"}[verdict.kept]
+    rows = {
+        "right on held-out images, without labels: start": f"{verdict.start:.1f} %",
+        "the same: end": f"{verdict.end:.1f} %",
+        "gain, which must be above its 95 % interval": (
+            f"{verdict.gain:+.1f} ± {verdict.interval:.1f}"
+        ),
+    }
+    if verdict.neighbours_kept is not None:
+        rows[f"nearest neighbours that stay, of which {SAME:.0f} % must"] = (
+            f"{verdict.neighbours_kept:.0f} %"
+        )
+    body = "".join(
+        f'<tr><th scope="row">{text(name)}</th><td class="number">{text(value)}</td></tr>'
+        for name, value in rows.items()
+    )
+    told = f"<p>Kept: <strong>{kept}</strong>.</p><table><tbody>{body}</tbody></table>"
+    return section("Did adapting help?", lead, told)

@@ -1,0 +1,111 @@
+"""Adapting a trained network to images of one's own, so that it does not get worse."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from pseudoshot.class_sources import CLASS_SOURCES
+from pseudoshot.embedders import Embedder
+from pseudoshot.evaluation.few_shot import mean_and_interval
+from pseudoshot.settings.tree import RunSettings
+from pseudoshot.tools.registry import Settings
+
+LOOKED_AT = 500  # images whose neighbours are compared, at most
+NEIGHBOURS = 10  # of each of them
+SAME = 80.0  # percent of them that must stay
+
+
+def adapts(settings: RunSettings) -> bool:
+    """Whether a trained network goes on without labels."""
+    labelled = CLASS_SOURCES[settings.class_source.name].needs_labels
+    return settings.start_from is not None and not labelled
+
+
+class FixedBatchNorm(nn.BatchNorm2d):
+    """Statistics stay as they are, in training too; scale and shift are learnt."""
+
+    def train(self, mode: bool = True) -> FixedBatchNorm:
+        super().train(False)
+        return self
+
+
+def fix_statistics(module: nn.Module) -> None:
+    """Of every BatchNorm2d inside; weights and names stay as they are.
+
+    Those of views, which are smaller and of stronger colours, are not those of images at test.
+    """
+    for part in module.modules():
+        if isinstance(part, nn.BatchNorm2d):
+            part.__class__ = FixedBatchNorm
+            part.train()
+
+
+def weights_digest(embedder: Embedder) -> str:
+    """Of all that is learnt: whether a start is still what it was."""
+    digest = hashlib.sha256()
+    for name, value in sorted(embedder.weights().items()):
+        digest.update(name.encode())
+        digest.update(value.cpu().view(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def same_neighbours(start: Tensor, end: Tensor) -> float:
+    """Percent of the nearest neighbours of each image, by its embedding in (n, d), that stay."""
+    near = [_nearest(embeddings) for embeddings in (start, end)]
+    same = near[0][:, :, None] == near[1][:, None, :]
+    return 100 * float(same.any(2).double().mean())
+
+
+def _nearest(embeddings: Tensor) -> Tensor:
+    """(n, NEIGHBOURS) rows: by the cosine about the mean of all."""
+    directions = F.normalize(embeddings, dim=1)
+    directions = F.normalize(directions - directions.mean(0), dim=1)
+    likeness = (directions @ directions.T).fill_diagonal_(-2)
+    return likeness.topk(min(NEIGHBOURS, len(embeddings) - 1)).indices
+
+
+class Verdict(Settings):
+    """Which of start and end is the run's model, and by which figures."""
+
+    kept: Literal["start", "end"]
+    start: float  # percent right at tasks made of views of the images held out
+    end: float
+    gain: float  # of the end, in points
+    interval: float  # half-width of its 95 % interval over those images
+    neighbours_kept: float | None = None  # percent that stay; asked of a start trained with labels
+
+    @property
+    def in_words(self) -> str:
+        scores = (
+            f"validation accuracy (held-out images, no labels) {self.start:.1f} % at the start, "
+            f"{self.end:.1f} % at the end, a gain of {self.gain:.1f} ± {self.interval:.1f}"
+        )
+        if self.neighbours_kept is not None:
+            scores += f"; {self.neighbours_kept:.0f} % of nearest neighbours stay, {SAME:.0f} must"
+        if self.kept == "end":
+            return f"kept: the adapted network ({scores})"
+        return f"kept: the start as it was, adapting did not surely help ({scores})"
+
+
+def judge(start: Tensor, end: Tensor, neighbours: float | None) -> Verdict:
+    """From the accuracy of each held-out image, (n,), before and after.
+
+    The end must be better by more than chance explains. That alone is no proof: telling views
+    apart is what was practised, and a network that was trained with labels can become better at it
+    while it forgets what images of one kind have in common. Of such a one neighbours must stay too.
+    """
+    gain, interval = mean_and_interval(end - start)
+    better = gain > interval and (neighbours is None or neighbours >= SAME)
+    return Verdict(
+        kept="end" if better else "start",
+        start=float(start.mean()),
+        end=float(end.mean()),
+        gain=gain,
+        interval=interval,
+        neighbours_kept=neighbours,
+    )
