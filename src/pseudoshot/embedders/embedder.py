@@ -282,11 +282,16 @@ class Embedder(nn.Module):
         state = {name: value.contiguous() for name, value in self.backbone.state_dict().items()}
         return state | {CENTRE + name: value for name, value in self.centre.items()}
 
-    def save(self, folder: Path) -> None:
-        """`model.safetensors` and `model.json`: nothing in them can execute."""
-        weights = save(self.weights())
+    def save(self, folder: Path, half: bool = False) -> None:
+        """`model.safetensors` and `model.json`: nothing in them can execute.
+
+        With `half` the weights take half the room, and are read back with three digits.
+        """
+        weights = self.weights()
+        if half:
+            weights = {n: v.half() if v.is_floating_point() else v for n, v in weights.items()}
         with replaced(folder / "model.safetensors") as temporary:
-            temporary.write_bytes(weights)
+            temporary.write_bytes(save(weights))
         write_text(folder / "model.json", self.card.model_dump_json(indent=2) + "\n")
 
 

