@@ -79,8 +79,8 @@ def validated(options: Mapping[str, Any]) -> RunSettings:
     own = {name: options[name] for name in _run_fields() if name in options}
     settings: RunSettings = _parsed(RunSettings, {**own, **tree}, {})
     _refuse_impossible(settings.method)
-    _refuse_smaller_views(settings)
     _refuse_without_start(settings)
+    _refuse_smaller_views(settings)
     return settings
 
 

@@ -20,6 +20,7 @@ ADAPTING: Mapping[str, Any] = {
     "epochs": 3,
     "episodes_per_epoch": 10,
     "annealing": "step",
+    "warm_up": 0,
     "averaging": 0.0,
     "images": 32,
     "query": 2,
@@ -73,8 +74,7 @@ class Start:
         kept: dict[str, Any] = {"similarity": self.similarity}
         if self.reading in names:
             kept["reading"] = names[self.reading]
-        if backbone_named(self.backbone).any_size:
-            kept["view_scale"] = VIEW_SCALE
+        kept["view_scale"] = VIEW_SCALE if backbone_named(self.backbone).any_size else 1.0
         return {**ADAPTING, **kept, **network}
 
     def made_for(self, labelled: bool) -> Mapping[str, Any]:
