@@ -66,14 +66,17 @@ class Features:
     scaled: bool = False  # to mean 0 and deviation 1 over the set
 
 
-def features_of(name: str) -> Features:
-    """Of a rival, or of a model that the package can load."""
+def features_of(name: str, images: ImageSet | None = None) -> Features:
+    """Of a rival, or of a model that the package can load; about the mean of the images, as when
+    one sorts them, where its reading centres."""
     logistic = build_classifier("logistic")
     if name == PIXELS:
         return Features(name, 32, pixels, (logistic,), scaled=True)
     if name == GRADIENTS:
         return Features(name, 64, gradients_and_colour, (logistic,), scaled=True)
     model = pseudoshot.load(name)
+    if images is not None:
+        model = model.centred_on(images)
     chosen = {own.name: own for own in (model.classifier(), model.classifier("logistic"))}
     read = partial(model.embed, bar=False)
     return Features(name, model.card.size, read, tuple(chosen.values()))
@@ -154,8 +157,8 @@ def measured(data: str, names: Sequence[str], options: argparse.Namespace) -> li
     """Every kind of features on the same tasks of one set."""
     rows = []
     for name in names:
-        features = features_of(name)
-        images = loaded(data, features.size)
+        images = loaded(data, features_of(name).size)
+        features = features_of(name, images)
         ways, shots = possible(images, options)
         described = read_all(features, images)
         for classifier in features.classifiers:
