@@ -66,7 +66,8 @@ def described(embedder: Embedder, images: ImageSet) -> torch.Tensor:
     pixels = (images.images[i : i + READ_AT_ONCE] for i in range(0, len(images), READ_AT_ONCE))
     found = [embedder.parts(embedder.preprocess(some)) for some in pixels]
     parts = {name: torch.cat([one[name] for one in found]) for name in found[0]}
-    return join(parts, {name: part.mean(0) for name, part in parts.items()})
+    centre = {name: part.mean(0) for name, part in parts.items()}
+    return join(parts, centre, embedder.card.reading.centre)
 
 
 def measured(embedder: Embedder, images: ImageSet, tasks: int) -> Evaluation:
