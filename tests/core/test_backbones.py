@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from pseudoshot.backbones import BACKBONES, build_backbone
 from pseudoshot.backbones.conv4 import Block
 from pseudoshot.backbones.resnet12 import DROP_BLOCK_RAMP, DropBlock
+from pseudoshot.backbones.resnet_pyramid import Residual
 from pseudoshot.tools.errors import PseudoshotError
 
 LIGHT = [name for name in BACKBONES if name != "wrn28-10"]
@@ -49,10 +50,12 @@ def test_in_eval_mode_an_embedding_does_not_depend_on_its_batch(name):
         ("conv4-flat", 84, 1600, 112_832),
         ("lite0", 224, 1280, 3_371_008),
         ("resnet12", 84, 640, 12_424_320),
+        ("resnet-pyramid", 32, 256, 1_921_344),
+        ("resnet-pyramid", 64, 256, 1_957_536),
         ("wrn28-10", 32, 640, 36_472_784),
     ],
 )
-def test_the_published_sizes(name, size, dim, parameters):
+def test_the_sizes_they_are_known_by(name, size, dim, parameters):
     backbone = build_backbone(name, 3, size)
     assert backbone.dim == dim
     assert sum(p.numel() for p in backbone.parameters()) == parameters
@@ -63,6 +66,21 @@ def test_pooling_before_relu_is_exact():
     images = torch.rand(4, 3, 10, 10) - 0.5
     usual = F.max_pool2d(F.relu(block.norm(block.convolution(images))), 2)
     assert torch.equal(block(images), usual)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_residual_adds_what_it_finds_to_what_it_was_given(training):
+    part = Residual(16).train(training)
+    x = torch.rand(4, 16, 5, 5).contiguous(memory_format=torch.channels_last)
+    expected = x + F.relu(part.norm(part.convolution(x)))
+    torch.testing.assert_close(part(x), expected)
+
+
+def test_larger_images_take_a_block_more_to_a_map_as_small():
+    for size, blocks in ((28, 3), (32, 3), (64, 4), (84, 4)):
+        backbone = build_backbone("resnet-pyramid", 3, size)
+        assert len(backbone.blocks) == blocks
+        assert max(backbone.blocks(torch.rand(1, 3, size, size)).shape[-2:]) <= 5
 
 
 def test_drop_block_drops_squares_at_the_full_rate():

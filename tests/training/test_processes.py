@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from pseudoshot.backbones.base import BlockBackbone
 from pseudoshot.runs import train
 from pseudoshot.tools.errors import PseudoshotError
 from tests.training.test_methods import photos
@@ -104,3 +105,16 @@ def test_half_precision_trains_and_leaves_full_weights(data, tmp_path):
     weights = load_file(tmp_path / "run" / "model.safetensors")
     assert all(w.dtype in (torch.float32, torch.int64) for w in weights.values())
     assert all(w.isfinite().all() for w in weights.values())
+
+
+def test_half_precision_holds_on_one_device(data, tmp_path, monkeypatch):
+    forward, seen = BlockBackbone.forward, set()
+
+    def noted(self, images):
+        seen.add(torch.is_autocast_enabled("cpu"))
+        return forward(self, images)
+
+    monkeypatch.setattr(BlockBackbone, "forward", noted)
+    options = {"recipe": "paper", "size": 16, "images": 8, "query": 2, "tasks": 4, "epochs": 1}
+    train(data, tmp_path / "run", precision="bf16-mixed", **options)
+    assert seen == {True, False}, "in training, not at test"
