@@ -15,7 +15,8 @@ DataRoot = Annotated[
 ]
 _MODELS = (
     "The --out folder of a training; lite0, pre-trained on ImageNet (the extra pretrained); a "
-    "bundled model, such as resnet-tiny-imagenet; an .onnx file; or a folder of a transformers model."
+    "bundled model, such as resnet-tiny-imagenet; an .onnx file; or a folder of a transformers "
+    "model."
 )
 Model = Annotated[str, Parameter(help=_MODELS)]
 ModelOrDefault = Annotated[
