@@ -39,7 +39,7 @@ EVIL = '<b>&"'
 def make_folder(path: Path, records: int = 3, full: bool = False) -> RunFolder:
     """Only the loss is logged unless `full`: a plot takes a tenth of a second."""
     folder = RunFolder(path)
-    folder.write_settings(resolve({"data": "toy", "epochs": 2}))
+    folder.write_settings(resolve({"data": "toy", "recipe": "paper", "epochs": 2}))
     for step in range(1, records + 1):
         folder.append_log(make_record(step, step / records * 2, full))
     return folder

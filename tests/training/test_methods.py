@@ -186,7 +186,7 @@ def photos(folder: Path) -> str:
 
 def check_resumed_equals_unbroken(data: str, folder: Path, monkeypatch, **settings: object):
     """Cut off in the second epoch, and again at the end of the first."""
-    settings |= {"size": 16, "epochs": 2, "episodes_per_epoch": 3}
+    settings |= {"recipe": "paper", "size": 16, "epochs": 2, "episodes_per_epoch": 3}
     train(data, folder / "unbroken", **settings)
     monkeypatch.setattr(loop, "CHECKPOINT_EVERY", -1.0)
     for stop in (3, 4):

@@ -205,7 +205,7 @@ def test_a_run_in_use_is_refused(photos, tmp_path):
 
 def test_a_refused_run_leaves_nothing_behind(photos, tmp_path):
     refusals = {
-        "takes 64 images but there are 57": {"size": 16},
+        "takes 128 images but there are 57": {"size": 16},
         "unknown method": {"method": "baselin"},
         "has no setting 'strength'": {"strength": "1"},
         "unknown backbone": {"backbone": "conv5"},

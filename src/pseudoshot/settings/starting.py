@@ -41,7 +41,8 @@ OUTSIDE: Mapping[str, type[Backbone]] = {"transformers": FromOutside}
 
 def backbone_named(name: str) -> type[Backbone]:
     """One of ours, or what stands for a network from outside."""
-    return OUTSIDE[name] if name in OUTSIDE else BACKBONES[name]
+    outside = isinstance(name, str) and name in OUTSIDE  # a file may hold anything
+    return OUTSIDE[name] if outside else BACKBONES[name]
 
 
 @dataclass(frozen=True)
