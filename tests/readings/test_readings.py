@@ -156,6 +156,11 @@ def test_of_descriptors_all_of_the_centre_is_subtracted():
     torch.testing.assert_close(centred[:, 64 : 64 + 324], expected, rtol=1e-4, atol=1e-5)
 
 
+def test_a_head_goes_on_from_the_plain_reading_alone():
+    with pytest.raises(PseudoshotError, match="'feat' goes on from the plain .* --reading plain"):
+        load("conv4-cifar-fs", "described").classifier("feat")
+
+
 def test_an_unknown_reading_lists_the_known():
     with pytest.raises(PseudoshotError, match=r"did you mean 'plain'.*joined, described, crops"):
         reading_of("plane")

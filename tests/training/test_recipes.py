@@ -6,11 +6,13 @@ import pytest
 import torch
 from torch import nn
 
+from pseudoshot.data import load as load_data
 from pseudoshot.methods import METHODS
 from pseudoshot.settings import recipes
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.averaging import averaged
+from pseudoshot.training.first_embedder import first_embedder
 from pseudoshot.training.optimiser import build_optimiser, learning_rate
 
 
@@ -52,6 +54,15 @@ def test_photos_are_told_apart_by_ridge_regression_unless_the_method_knows_bette
     }
     assert classifiers["cifar-fs"].reading == "described"
     assert classifiers["feat"].reading == "plain", "its head goes on from it"
+
+
+def test_a_character_is_not_read_with_its_mirror_image():
+    letters = load_data("glyphs:test")
+    described = [
+        first_embedder(settings(recipe="fast", views=v), letters) for v in ("amdim", "typefaces")
+    ]
+    assert [embedder.card.reading.mirror for embedder in described] == [True, False]
+    assert all(embedder.card.reading.descriptors for embedder in described)
 
 
 def test_fast_and_best_take_as_many_steps_of_any_set():

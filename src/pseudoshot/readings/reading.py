@@ -90,7 +90,7 @@ def reading_of(name: str) -> Reading:
 
 def join(parts: Parts, centre: Mapping[str, Tensor], share: float) -> Tensor:
     """Each part less its share of its centre, where it has one, and as long as it weighs; side by
-    side. Of descriptors, which have few directions in common, all of it, if any."""
+    side. Of descriptors all of it, if any: chosen on validation classes."""
     shares = {name: bool(share) if name in WEIGHTS else share for name in centre}
     about = {
         name: part - shares[name] * centre[name].to(part) if name in centre else part
