@@ -157,7 +157,7 @@ def test_of_descriptors_all_of_the_centre_is_subtracted():
 
 
 def test_a_head_goes_on_from_the_plain_reading_alone():
-    with pytest.raises(PseudoshotError, match="'feat' goes on from the plain .* --reading plain"):
+    with pytest.raises(PseudoshotError, match=r"'feat' goes on from .* --reading plain"):
         load("conv4-cifar-fs", "described").classifier("feat")
 
 
