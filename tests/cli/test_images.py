@@ -232,21 +232,26 @@ def test_exported_model_says_what_it_takes(exported):
 
 
 @pytest.mark.parametrize(
-    ("backbone", "reading"),
-    [("conv4-pyramid", "crops"), ("conv4-flat", "plain"), ("resnet12", "joined")],
+    ("backbone", "reading", "characters"),
+    [
+        ("conv4", "described", True),
+        ("conv4-pyramid", "crops", False),
+        ("conv4-flat", "plain", False),
+        ("resnet12", "joined", False),
+    ],
 )
-def test_every_small_backbone_can_be_exported(backbone, reading, tmp_path):
+def test_every_small_backbone_can_be_exported(backbone, reading, characters, tmp_path):
     """Untrained, of gray images, with statistics of its own."""
     from pseudoshot.backbones import build_backbone
     from pseudoshot.data import ImageSet
     from pseudoshot.embedders import Embedder, ModelCard
     from pseudoshot.embedders.export import export_onnx
-    from pseudoshot.readings import READINGS
+    from pseudoshot.readings import reading_of
 
     torch.manual_seed(0)
     card = ModelCard(
         backbone=backbone, channels=1, size=20, mean=(0.4,), std=(0.2,), similarity="sns",
-        reading=READINGS[reading],
+        reading=reading_of(reading, characters), characters=characters,
     )  # fmt: skip
     images = ImageSet("some", np.random.default_rng(0).integers(0, 256, (60, 20, 20, 1), np.uint8))
     Embedder(build_backbone(backbone, 1, 20), card).eval().centred_on(images).save(tmp_path)

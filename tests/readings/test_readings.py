@@ -1,5 +1,7 @@
 """Readings against what they stand for, image by image."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -31,6 +33,25 @@ def pictures(count=7, size=16, channels=3):
     return random.integers(0, 256, (count, size, size, channels), np.uint8)
 
 
+def turned_slowly(pixels, x, y):
+    """Pixels (c, h, w) turned by 10 degrees and moved, each by the four it falls between."""
+    _, h, w = pixels.shape
+    turn = math.radians(10) * x * y
+    result = torch.zeros_like(pixels)
+    for row in range(h):
+        for column in range(w):
+            right, below = column - (w - 1) / 2, row - (h - 1) / 2
+            across = math.cos(turn) * right - math.sin(turn) * below + x * 0.054 * w + (w - 1) / 2
+            down = math.sin(turn) * right + math.cos(turn) * below + y * 0.054 * h + (h - 1) / 2
+            across, down = min(max(across, 0), w - 1), min(max(down, 0), h - 1)
+            left, top = int(across), int(down)
+            for dx, part_x in ((0, 1 - (across - left)), (1, across - left)):
+                for dy, part_y in ((0, 1 - (down - top)), (1, down - top)):
+                    value = pixels[:, min(top + dy, h - 1), min(left + dx, w - 1)]
+                    result[:, row, column] += part_x * part_y * value
+    return result
+
+
 def slowly(model, images, centre=None):
     """One image and one look at a time, block by block."""
     reading, rows = model.card.reading, []
@@ -38,6 +59,8 @@ def slowly(model, images, centre=None):
         pixels = torch.from_numpy(image / 255).float().permute(2, 0, 1)
         side, crop = pixels.shape[-1], round(0.75 * pixels.shape[-1])
         looks = [pixels]
+        if reading.turns:
+            looks = [turned_slowly(pixels, x, y) for x in (-1, 1) for y in (-1, 1)]
         if reading.crops:
             far = side - crop
             places = [(0, 0), (0, far), (far, 0), (far, far), (far // 2, far // 2)]
@@ -69,6 +92,29 @@ def test_a_reading_is_what_it_says(mirror, crops, blocks):
     images = pictures()
     torch.testing.assert_close(model.embed(images), slowly(model, images), rtol=1e-4, atol=1e-5)
     assert model.dim == 64 * min(blocks, 4)
+
+
+@torch.no_grad()
+def test_characters_are_looked_at_four_times_a_little_moved_and_turned():
+    model = embedder(Reading(blocks=2, turns=True), channels=1)
+    images = pictures(channels=1)
+    torch.testing.assert_close(model.embed(images), slowly(model, images), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_a_reading_of_characters_has_no_mirror_image_and_keeps_its_name(name):
+    of_photos, of_characters = reading_of(name), reading_of(name, characters=True)
+    assert (of_characters.mirror, of_characters.crops) == (False, False)
+    assert of_characters.turns == of_photos.mirror
+    assert of_characters.centre == of_photos.centre
+    assert str(of_characters) == ("described" if name == "crops" else name)
+
+
+def test_a_model_of_characters_is_read_as_such_by_any_name(tmp_path):
+    model = embedder(channels=1)
+    card = model.card.model_copy(update={"characters": True})
+    Embedder(model.backbone, card).save(tmp_path)
+    assert load(tmp_path, "crops").card.reading == reading_of("described", characters=True)
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])

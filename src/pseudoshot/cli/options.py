@@ -37,7 +37,8 @@ Reading = Annotated[
         help="How a vector is made of what the network says of an image: plain, as in the paper; "
         "centred, of the image and its mirror image, about the mean of all images; joined, the "
         "last two blocks in this way; described, with HOG and colours beside them; crops, over "
-        "five crops as well, several times slower. What the model is made for by default."
+        "five crops as well, several times slower. Of characters, four copies moved a little and "
+        "turned take the place of mirror image and crops. What the model is made for by default."
     ),
 ]
 

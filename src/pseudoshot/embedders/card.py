@@ -33,6 +33,7 @@ class ModelCard(BaseModel):
     similarity: Similarity  # what it was trained with, and is tested with
     classifier: dict[str, Any] = {}  # what it is made for; {}: prototype
     reading: Reading = PLAIN  # how a vector is made of what the network says
+    characters: bool = False  # what its images are of: characters, else photos
     trained_on: str = ""
     labels: str = ""  # those it was pre-trained with; "": none
     config: dict[str, Any] = {}  # what else it takes to build a network from outside again

@@ -205,7 +205,7 @@ class Embedder(nn.Module):
     def parts(self, images: Tensor) -> Parts:
         """What the reading joins, averaged over its looks at each image."""
         reading = self.card.reading
-        looks = [self.backbone.block_means(seen) for seen in reading.look(self.normalise(images))]
+        looks = [self.backbone.block_means(self.normalise(seen)) for seen in reading.look(images)]
         blocks = range(len(looks[0]))[-reading.blocks :]
         seen = {
             f"block {block + 1}": torch.cat([means[block] for means in looks]) for block in blocks

@@ -24,7 +24,9 @@ def load(model: Path | str, reading: str | None = None) -> Embedder:
     """
     name = str(model)
     embedder = next(door for door in DOORS if door.takes(name)).enter(name)
-    return embedder if reading is None else embedder.read_as(reading_of(reading))
+    if reading is None:
+        return embedder
+    return embedder.read_as(reading_of(reading, embedder.card.characters))
 
 
 def default_model() -> str:

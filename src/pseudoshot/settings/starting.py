@@ -71,10 +71,9 @@ class Start:
         network = {"backbone": self.backbone, "size": self.size}
         if labelled:
             return network
-        names = {reading: name for name, reading in READINGS.items()}
         kept: dict[str, Any] = {"similarity": self.similarity}
-        if self.reading in names:
-            kept["reading"] = names[self.reading]
+        if str(self.reading) in READINGS:
+            kept["reading"] = str(self.reading)
         kept["view_scale"] = VIEW_SCALE if backbone_named(self.backbone).any_size else 1.0
         return {**ADAPTING, **kept, **network}
 

@@ -99,6 +99,7 @@ class RunSettings(Settings):
     """how a vector is made of what the network says of an image: plain (paper); centred, of
     the image and its mirror image, about the mean of all; joined, the last two blocks in this way;
     described, the image and its mirror image with HOG and colours beside them (fast and best);
-    crops, over five crops as well"""
+    crops, over five crops as well. Of characters, four copies, each moved a little and turned, take
+    the place of mirror image and crops"""
     optimisation: OptimisationSettings
     """how the weights are found"""

@@ -9,7 +9,7 @@ from pseudoshot.backbones import build_backbone
 from pseudoshot.classifiers import CLASSIFIERS, classifier_settings
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder, ModelCard, channel_statistics, load
-from pseudoshot.readings import READINGS, Reading
+from pseudoshot.readings import reading_of
 from pseudoshot.settings.starting import Start
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
@@ -31,7 +31,8 @@ def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
         std=tuple(std),
         similarity=settings.method.test_similarity,
         classifier=settings.classifier.model_dump(exclude_none=True),
-        reading=_reading(settings),
+        reading=reading_of(settings.reading, _of_characters(settings)),
+        characters=_of_characters(settings),
         trained_on=trained_on,
     )
     return Embedder(build_backbone(card.backbone, images.channels, images.size), card)
@@ -52,7 +53,8 @@ def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embe
         "trained_on": f"{card.trained_on}; then {trained_on}",
         "similarity": settings.method.test_similarity,
         "classifier": settings.classifier.model_dump(exclude_none=True),
-        "reading": _reading(settings),
+        "reading": reading_of(settings.reading, _of_characters(settings)),
+        "characters": _of_characters(settings),
     }
     if adapts(settings):
         fix_statistics(embedder.backbone)
@@ -71,7 +73,7 @@ def unaltered_start(settings: RunSettings) -> Embedder | None:
     changes = {
         "similarity": settings.method.test_similarity,
         "classifier": classifier.model_dump(exclude_none=True),
-        "reading": _reading(settings),
+        "reading": reading_of(settings.reading, _of_characters(settings)),
     }
     return Embedder(start.backbone, start.card.model_copy(update=changes)).eval()
 
@@ -96,8 +98,5 @@ def _trainable(name: str) -> Embedder:
     return embedder
 
 
-def _reading(settings: RunSettings) -> Reading:
-    """By its name; the mirror image of a character is another one."""
-    reading = READINGS[settings.reading]
-    characters = POLICIES[settings.views.name].of_characters
-    return reading.model_copy(update={"mirror": False}) if characters else reading
+def _of_characters(settings: RunSettings) -> bool:
+    return POLICIES[settings.views.name].of_characters

@@ -174,7 +174,8 @@ class Trainer:
         if verdict is not None and verdict.kept == "start":
             assert self.start is not None
             result = self.start
-        centred = result.read_as(COMPLETE).centred_on(self.images)
+        complete = COMPLETE.fitting(result.card.characters)
+        centred = result.read_as(complete).centred_on(self.images)
         return centred.read_as(result.card.reading)
 
     def verdict(self) -> Verdict | None:

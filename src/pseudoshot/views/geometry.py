@@ -147,7 +147,7 @@ def sample(images: Tensor, x: Tensor, y: Tensor) -> Tensor:
     Coordinates are x (B, 1 or h, w) and y (B, h, 1 or w).
     """
     h, w = images.shape[-2:]
-    grid = torch.empty(len(images), h, w, 2)
+    grid = torch.empty(images.shape[0], h, w, 2)  # len() would fix the batch of an export
     grid[..., 0] = (x + 0.5) * (2 / w) - 1
     grid[..., 1] = (y + 0.5) * (2 / h) - 1
     values = F.grid_sample(images, grid, padding_mode="border", align_corners=False)

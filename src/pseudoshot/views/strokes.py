@@ -38,7 +38,7 @@ class Strokes(Policy):
     shear: float = 0.3
     rotation: float = 10.0  # degrees
     shift: float = 0.1  # part of the image's size
-    warp: float = 0.04  # standard deviation, part of the image's size
+    warp: float = 0.06  # standard deviation, part of the image's size
     pen: tuple[float, float] = (-0.8, 0.8)  # from thinnest to thickest
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
