@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pseudoshot.backbones import BACKBONES
 from pseudoshot.classifiers import ClassifierSettings, classifier_settings
@@ -16,6 +18,9 @@ from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tools.errors import PseudoshotError
 
 Interpolation: TypeAlias = Literal["bicubic", "bilinear"]
+# Of pixels in [0, 1]; beyond these a network sees nothing, or nothing but infinities.
+Mean: TypeAlias = Annotated[float, Field(ge=-1e3, le=1e3)]
+Deviation: TypeAlias = Annotated[float, Field(ge=1e-4, le=1e4)]
 FROM_OUTSIDE = ("onnx", "transformers", "function")  # networks that are not made here
 
 
@@ -28,8 +33,8 @@ class ModelCard(BaseModel):
     backbone: str
     channels: int
     size: int = Field(ge=1, le=MOST_PIXELS_A_SIDE)
-    mean: tuple[FiniteFloat, ...]  # of each channel over the training images, in [0, 1]
-    std: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]
+    mean: tuple[Mean, ...]  # of each channel over the training images, in [0, 1]
+    std: tuple[Deviation, ...]
     similarity: Similarity  # what it was trained with, and is tested with
     classifier: dict[str, Any] = {}  # what it is made for; {}: prototype
     reading: Reading = PLAIN  # how a vector is made of what the network says
@@ -57,6 +62,11 @@ class ModelCard(BaseModel):
     def classifier_settings(self) -> ClassifierSettings:
         """Of the classifier that the model is made for."""
         return classifier_settings({"name": "prototype", **self.classifier})
+
+
+def card_digest(text: str) -> str:
+    """Of what `model.json` says, however it is laid out."""
+    return hashlib.sha256(json.dumps(json.loads(text), sort_keys=True).encode()).hexdigest()
 
 
 def channel_statistics(images: ImageSet, sample: int = 10_000) -> tuple[list[float], list[float]]:

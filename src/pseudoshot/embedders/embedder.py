@@ -13,7 +13,6 @@ import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from pydantic import ValidationError
-from safetensors.torch import save
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
@@ -26,7 +25,7 @@ from pseudoshot.classifiers import (
     classifier_settings,
 )
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.card import Interpolation, ModelCard
+from pseudoshot.embedders.card import Interpolation, ModelCard, card_digest
 from pseudoshot.embedders.head import load_head, trained_with
 from pseudoshot.embedders.networks import FunctionNetwork, build_network
 from pseudoshot.heads import Head
@@ -36,10 +35,12 @@ from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import progress_bar
 from pseudoshot.tools.errors import PseudoshotError, validation_line
 from pseudoshot.tools.files import is_file, replaced, write_text
+from pseudoshot.tools.tensor_file import refuse_not_finite, to_bytes
 
 CENTRED_ON = 1_000  # images at most: a mean needs no more
 FEWEST_CENTRED_ON = 50
 CENTRE = "centre."  # before the names of centres among the weights
+CARD = "card"  # among the words beside the weights: the digest of what stands in `model.json`
 _LUMA = (0.299, 0.587, 0.114)
 _MOST_A_BATCH, _PIXELS_A_BATCH = 256, 1 << 19
 
@@ -234,6 +235,11 @@ class Embedder(nn.Module):
             for start in progress.track(range(0, len(pixels), batch), description="embedding"):
                 part = pixels[start : start + batch]
                 embeddings[start : start + len(part)] = self(self.preprocess(part).to(self.device))
+        if not bool(embeddings.isfinite().all()):
+            raise PseudoshotError(
+                "the model says of some images what is no finite number: its weights or its card "
+                "are damaged, get or train it again"
+            )
         return embeddings
 
     def classifier(self, chosen: Chosen | None = None) -> Classifier:
@@ -290,15 +296,17 @@ class Embedder(nn.Module):
         weights = self.weights()
         if half:
             weights = {n: v.half() if v.is_floating_point() else v for n, v in weights.items()}
+        card = self.card.model_dump_json(indent=2) + "\n"
         with replaced(folder / "model.safetensors") as temporary:
-            temporary.write_bytes(save(weights))
-        write_text(folder / "model.json", self.card.model_dump_json(indent=2) + "\n")
+            temporary.write_bytes(to_bytes(weights, {CARD: card_digest(card)}))
+        write_text(folder / "model.json", card)
 
 
 def from_weights(
     card: ModelCard, weights: Mapping[str, Tensor], folder: Path | None = None
 ) -> Embedder:
     """What `Embedder.weights` was taken of."""
+    refuse_not_finite(weights)
     own = {name: value for name, value in weights.items() if not name.startswith(CENTRE)}
     centre = {n.removeprefix(CENTRE): v for n, v in weights.items() if n.startswith(CENTRE)}
     return Embedder(build_network(card, own), card, folder, centre).eval()

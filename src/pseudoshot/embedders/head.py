@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from safetensors.torch import load_file
-
 from pseudoshot.heads import Head
 from pseudoshot.methods import METHODS
 from pseudoshot.settings.saved import saved_settings
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file
+from pseudoshot.tools.tensor_file import read
 
 
 def load_head(folder: Path, dim: int) -> Head:
@@ -26,7 +25,7 @@ def load_head(folder: Path, dim: int) -> Head:
         )
     path = folder / "head.safetensors"
     try:
-        head.load_state_dict(load_file(path))
+        head.load_state_dict(read(path)[0])
     except Exception as error:  # a header of any content leads to errors of any kind
         raise PseudoshotError(f"{path} cannot be read: {first_line(error)}") from error
     return head.eval()

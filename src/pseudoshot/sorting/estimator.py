@@ -122,6 +122,11 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X = validate_data(self, X, dtype=np.float64, reset=False)
         scores = scores_of(self.fitted_, self._features(X))
         probabilities: Floats = softmax(scores / self.temperature_, axis=1)
+        if not np.isfinite(probabilities).all():
+            raise PseudoshotError(
+                "the classifier's scores are no finite numbers: its weights or its temperature are "
+                "damaged, fit or save it again"
+            )
         return probabilities
 
     def predict(self, X: Images) -> npt.NDArray[Any]:

@@ -17,8 +17,6 @@ from pydantic import (
     StrictStr,
     ValidationError,
 )
-from safetensors import safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from pseudoshot.classifiers import CLASSIFIERS, Linear, classifier_settings
@@ -27,6 +25,8 @@ from pseudoshot.embedders.embedder import from_weights
 from pseudoshot.sorting.estimator import FewShotClassifier
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file, replaced
+from pseudoshot.tools.tensor_file import read
+from pseudoshot.tools.tensor_file import to_bytes as file_bytes
 
 _KEY = "pseudoshot.classifier"  # of the description, in the file's metadata
 _WEIGHT, _BIAS, _BACKBONE = "classifier.weight", "classifier.bias", "backbone."
@@ -44,7 +44,7 @@ class Description(BaseModel):
         Field(min_length=1),
     ]
     classifier: dict[str, Any]  # its settings, complete
-    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    temperature: Annotated[float, Field(ge=1e-9, le=1e9)]
     reject: Annotated[float, Field(ge=0, le=1)] | None = None
     card: ModelCard | None = None  # none where feature vectors are classified
 
@@ -80,7 +80,7 @@ def to_bytes(classifier: FewShotClassifier) -> bytes:
     }
     if embedder is not None:
         weights |= {_BACKBONE + name: value for name, value in embedder.weights().items()}
-    return save(weights, {_KEY: description.model_dump_json()})
+    return file_bytes(weights, {_KEY: description.model_dump_json()})
 
 
 def load_classifier(path: str | Path) -> FewShotClassifier:
@@ -92,12 +92,10 @@ def load_classifier(path: str | Path) -> FewShotClassifier:
     if not is_file(path):
         raise PseudoshotError(f"there is no classifier '{str(path)[:300]}'")
     try:
-        with safe_open(path, "pt") as file:
-            text = (file.metadata() or {}).get(_KEY)
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if text is None:
+        weights, words = read(path, [_KEY])
+        if _KEY not in words:
             raise PseudoshotError("it holds none")
-        fields, weights = _of_format_2(json.loads(text), weights)
+        fields, weights = _of_format_2(json.loads(words[_KEY]), weights)
         return _rebuilt(Description.model_validate(fields), weights)
     except ValidationError as error:
         reason = error.errors()[0]["msg"]

@@ -5,7 +5,6 @@ No pickle: loading a checkpoint can execute nothing.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import replaced
+from pseudoshot.tools.tensor_file import digest
 
 _TENSOR = "__tensor__"
 _ITEMS = "__items__"  # a dictionary whose keys are not all strings, as in an optimiser's state
@@ -26,7 +26,7 @@ def save_state(path: Path, state: dict[str, Any]) -> None:
     """Write a tree of dictionaries, lists, numbers, strings and tensors, atomically."""
     tensors: dict[str, Tensor] = {}
     skeleton = json.dumps(_take_tensors(state, tensors))
-    metadata = {"state": skeleton, "digest": _digest(skeleton, tensors)}
+    metadata = {"state": skeleton, "digest": digest(skeleton, tensors)}
     with replaced(path) as temporary:
         temporary.write_bytes(save(tensors, metadata=metadata))
 
@@ -34,24 +34,14 @@ def save_state(path: Path, state: dict[str, Any]) -> None:
 def load_state(path: Path) -> dict[str, Any]:
     try:
         with safe_open(path, framework="pt") as file:
-            skeleton, digest = (file.metadata()[name] for name in ("state", "digest"))
+            skeleton, written = (file.metadata()[name] for name in ("state", "digest"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            if digest != _digest(skeleton, tensors):
+            if written != digest(skeleton, tensors):
                 raise ValueError("its content is not what was written")
             state: dict[str, Any] = _put_tensors(json.loads(skeleton), tensors)
             return state
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise PseudoshotError(f"the checkpoint {path} cannot be read: {error}") from error
-
-
-def _digest(skeleton: str, tensors: dict[str, Tensor]) -> str:
-    """Of everything that is saved: a flipped bit is found, not trained on."""
-    digest = hashlib.sha256(skeleton.encode())
-    for name in sorted(tensors):
-        value = tensors[name]
-        digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        digest.update(value.contiguous().view(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def _take_tensors(node: Any, tensors: dict[str, Tensor]) -> Any:

@@ -19,7 +19,6 @@ from typing import Any
 import filelock
 import torch
 from pydantic import ValidationError
-from safetensors.torch import save
 
 from pseudoshot._version import __version__
 from pseudoshot.backbones import compiled
@@ -30,6 +29,7 @@ from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.console import console
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import remove_unfinished, replaced, write_text
+from pseudoshot.tools.tensor_file import to_bytes
 from pseudoshot.training.adapting import Verdict
 from pseudoshot.training.checkpoint import load_state, save_state
 from pseudoshot.training.state import TrainingState, is_reachable
@@ -211,7 +211,7 @@ class RunFolder:
         """Used at test by some classifiers alone (`embedders/head.py` reads it)."""
         weights = {name: value.contiguous() for name, value in head.state_dict().items()}
         with replaced(self.head_path) as temporary:
-            temporary.write_bytes(save(weights))
+            temporary.write_bytes(to_bytes(weights))
 
     def append_log(self, record: dict[str, Any]) -> None:
         with self.log_path.open("a", encoding="utf-8") as log:

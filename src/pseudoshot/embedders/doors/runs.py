@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from safetensors.torch import load_file
-
-from pseudoshot.embedders.card import ModelCard
+from pseudoshot.embedders.card import ModelCard, card_digest
 from pseudoshot.embedders.doors.reading import read_json
 from pseudoshot.embedders.doors.transformers_folder import is_hub_name
-from pseudoshot.embedders.embedder import Embedder, from_weights
+from pseudoshot.embedders.embedder import CARD, Embedder, from_weights
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file
+from pseudoshot.tools.tensor_file import read
 
 _BUNDLED = Path(__file__).parents[1] / "bundled"
 
@@ -25,7 +24,11 @@ def enter(name: str) -> Embedder:
     folder = _folder_of(name)
     card = _read_card(folder)
     try:
-        return from_weights(card, load_file(folder / "model.safetensors"), folder)
+        weights, words = read(folder / "model.safetensors", [CARD])
+        text = (folder / "model.json").read_text(encoding="utf-8")
+        if words.get(CARD, card_digest(text)) != card_digest(text):
+            raise PseudoshotError("model.json is not the one that was written with them")
+        return from_weights(card, weights, folder)
     except Exception as error:  # a header of any content leads to errors of any kind
         raise PseudoshotError(
             f"the weights {folder / 'model.safetensors'} cannot be read: {first_line(error)}"
