@@ -90,6 +90,23 @@ def test_a_model_of_an_earlier_version_is_read_with_a_word(
     assert "has no digest" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(("size", "refused"), [(900, False), (2048, True)])
+def test_a_card_cannot_claim_more_memory_than_there_is(
+    model: Path, size: int, refused: bool
+) -> None:
+    file = model / "model.json"
+    file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), "size": size}))
+    weights = load_file(model / "model.safetensors")
+    digest = card_digest(file.read_text("utf-8"))
+    (model / "model.safetensors").write_bytes(to_bytes(weights, {CARD: digest}))
+    large = load(model)
+    if refused:
+        with pytest.raises(PseudoshotError, match=r"2048 x 2048 pixels, looked at once.* 3\.1 GB"):
+            large.embed(IMAGES)
+    else:
+        assert large.embed(IMAGES).shape == (3, 64)
+
+
 def test_embeddings_that_are_no_numbers_are_refused() -> None:
     broken = load(BUNDLED)
     with torch.no_grad():

@@ -43,6 +43,7 @@ class WRN28x10(Backbone):
     """Three stages of four blocks and global average pooling: d = 640, 36.5 million parameters."""
 
     dim = WIDTHS[-1]
+    floats_a_pixel = 820
 
     def __init__(self, channels: int, size: int) -> None:
         super().__init__(channels, size)

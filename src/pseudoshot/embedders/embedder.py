@@ -43,6 +43,7 @@ CENTRE = "centre."  # before the names of centres among the weights
 CARD = "card"  # among the words beside the weights: the digest of what stands in `model.json`
 _LUMA = (0.299, 0.587, 0.114)
 _MOST_A_BATCH, _PIXELS_A_BATCH = 256, 1 << 19
+_MOST_MEMORY = 1 << 30  # bytes that one image may take: a card can claim any size
 
 
 class Embedder(nn.Module):
@@ -117,6 +118,7 @@ class Embedder(nn.Module):
     @contextmanager
     def _at_test(self) -> Iterator[None]:
         """Within the block the network is as it is at test."""
+        self._refuse_too_large()
         was_training = self.training
         self.eval()
         try:
@@ -124,6 +126,16 @@ class Embedder(nn.Module):
                 yield
         finally:
             self.train(was_training)
+
+    def _refuse_too_large(self) -> None:
+        size, looks = self.card.size, self.card.reading.looks
+        needed = 4 * looks * size**2 * self.backbone.floats_a_pixel
+        if needed > _MOST_MEMORY:
+            seen = f"looked at {looks} times" if looks > 1 else "looked at once"
+            raise PseudoshotError(
+                f"an image of {size} x {size} pixels, {seen}, takes {self.card.backbone} about "
+                f"{needed / 2**30:.1f} GB, where 1 GB is the limit: use a model of smaller images"
+            )
 
     @classmethod
     def of(
