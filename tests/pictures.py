@@ -19,10 +19,10 @@ def draw_trees(folder: Path, count: int, seed: int = 0) -> None:
             Image.fromarray(pixels.astype(np.uint8)).save(folder / name / f"{index}.jpg")
 
 
-def draw_noise(folder: Path, count: int, side: int) -> None:
+def draw_noise(folder: Path, count: int, side: int, gray: bool = False) -> None:
     """Images of noise in two classes, a and b."""
     pixels = np.random.default_rng(0).integers(0, 256, (count, side, side, 3), dtype=np.uint8)
-    for index, image in enumerate(pixels):
+    for index, image in enumerate(pixels[..., 0] if gray else pixels):
         (folder / "ab"[index % 2]).mkdir(exist_ok=True, parents=True)
         Image.fromarray(image).save(folder / "ab"[index % 2] / f"{index:02d}.png")
 

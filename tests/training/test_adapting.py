@@ -11,14 +11,14 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from pseudoshot.embedders import load
+from pseudoshot.embedders import Embedder, load
 from pseudoshot.embedders.doors import lite0
 from pseudoshot.runs import dry_run, finetune, train
+from pseudoshot.runs.training import with_usual_start
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training import trainer
 from pseudoshot.training.adapting import (
-    FixedBatchNorm,
     fix_statistics,
     judge,
     same_neighbours,
@@ -31,7 +31,7 @@ from tests.pictures import draw_noise
 from tests.training.test_training import interrupt_at, same
 
 START = "conv4-cifar-fs"
-QUICK = {"start_from": START, "images": 8, "tasks": 4, "epochs": 1}
+QUICK = {"start_from": START, "images": 8, "tasks": 4, "epochs": 1, "episodes_per_epoch": 3}
 needs_lite0 = pytest.mark.skipif(
     not lite0.installed(), reason="the extra 'pretrained' is not installed"
 )
@@ -55,19 +55,26 @@ def scored(monkeypatch, *scores: float) -> None:
     monkeypatch.setattr(
         trainer,
         "pseudo_accuracies",
-        lambda embedder, *_: end if _is_trained(embedder.backbone) else start,
+        lambda embedder, *_: end if "; then" in embedder.card.trained_on else start,
     )
 
 
-def _is_trained(backbone: nn.Module) -> bool:
-    return any(isinstance(part, FixedBatchNorm) for part in backbone.modules())
+@pytest.fixture(scope="module")
+def with_labels(tmp_path_factory) -> str:
+    """The same network, of which it is said that labels were behind it."""
+    start, folder = load(START), tmp_path_factory.mktemp("with-labels")
+    card = start.card.model_copy(update={"labels": "some"})
+    Embedder(start.backbone, card).save(folder)
+    return str(folder)
 
 
-def test_what_is_not_given_is_as_the_start_is_and_as_adapting_wants_it():
+def test_what_is_not_given_is_as_the_start_is(with_labels):
     settings = resolved(start_from=START)
     assert (settings.backbone.name, settings.data.size) == ("conv4", 32)
-    assert settings.optimisation.lr < 1e-4
-    assert settings.optimisation.epochs < 10
+    assert (settings.optimisation.lr, settings.optimisation.optimiser) == (0.001, "muon")
+    gentle = resolved(start_from=with_labels).optimisation
+    assert gentle.lr < 1e-4
+    assert gentle.epochs * gentle.episodes_per_epoch < 50
     assert (settings.views.view_scale, settings.classifier.name) == (0.5, "prototype")
     given = resolved(start_from=START, lr=0.1, recipe="fast", view_scale=1, reading="joined")
     assert (given.optimisation.lr, given.views.view_scale, given.reading) == (0.1, 1, "joined")
@@ -145,13 +152,18 @@ def _network(embedder):
     return embedder
 
 
-def test_statistics_stay_and_weights_are_learnt(photos, tmp_path, monkeypatch):
+@pytest.mark.parametrize("labels", [True, False])
+def test_weights_are_learnt_and_statistics_stay_where_labels_were(
+    labels, photos, with_labels, tmp_path, monkeypatch
+):
     scored(monkeypatch, 40, 50)
-    train(photos, tmp_path / "run", lr=1e-3, **QUICK)
+    monkeypatch.setattr(trainer, "same_neighbours", lambda *_: 100.0)
+    start = with_labels if labels else START
+    train(photos, tmp_path / "run", lr=1e-3, **{**QUICK, "start_from": start})
     before, after = load(START).weights(), load_file(tmp_path / "run" / "model.safetensors")
     for name, value in before.items():
         if "running" in name or "tracked" in name:
-            assert torch.equal(after[name], value), name
+            assert torch.equal(after[name], value) == labels, name
         elif not name.startswith("centre"):
             assert not torch.equal(after[name], value), name
 
@@ -191,6 +203,23 @@ def test_the_better_of_start_and_end_is_the_runs_model(
     assert f">{end}.0 %<" in page
 
 
+def usual_start(folder, **given):
+    return with_usual_start({"data": str(folder), **given}, None).get("start_from")
+
+
+def test_a_folder_of_photos_goes_on_from_the_bundled_model(photos, tmp_path):
+    assert usual_start(photos) == "resnet-tiny-imagenet"
+    assert usual_start(photos, method="hms", epochs=2) == "resnet-tiny-imagenet"
+    assert usual_start("glyphs") is None, "a named set"
+    assert usual_start(photos, recipe="fast") is None, "from scratch"
+    assert usual_start(photos, method="protonet") is None, "with labels"
+    assert usual_start(photos, start_from=START) == START
+    draw_noise(tmp_path / "few", 20, 20)
+    assert usual_start(tmp_path / "few") is None, "too few to tell whether it helped"
+    draw_noise(tmp_path / "gray", 60, 20, gray=True)
+    assert usual_start(tmp_path / "gray") is None, "no photos"
+
+
 def test_a_run_that_adapts_nothing_says_nothing_of_it(photos, tmp_path):
     options = {name: value for name, value in QUICK.items() if name != "start_from"}
     train(photos, tmp_path / "run", size=16, **options)
@@ -209,11 +238,13 @@ def test_with_labels_it_is_no_adapting(photos, tmp_path):
     assert not any(torch.equal(before[name], after[name]) for name in moving)
 
 
-def test_a_gain_must_be_more_than_chance_and_neighbours_must_stay():
+def test_where_labels_were_a_gain_must_be_more_than_chance_and_neighbours_must_stay():
     start = torch.tensor([40.0, 50.0, 60.0])
     assert judge(start, start + 1, None).kept == "end"
     assert judge(start, start, None).kept == "start"
-    assert judge(start, start + torch.tensor([9.0, -8, 1]), None).kept == "start"
+    maybe = start + torch.tensor([9.0, -8, 1])
+    assert judge(start, maybe, None).kept == "end"
+    assert judge(start, maybe, 99.0).kept == "start"
     assert judge(start, start + 1, 99.0).kept == "end"
     assert judge(start, start + 1, 10.0).kept == "start"
 
@@ -230,7 +261,7 @@ def test_a_resumed_adaptation_equals_an_unbroken_one(photos, tmp_path, monkeypat
     options = {**QUICK, "method": "projection-head", "epochs": 2, "frozen_epochs": 1, "lr": 1e-3}
     train(photos, tmp_path / "unbroken", **options)
     with monkeypatch.context() as patched:
-        interrupt_at(patched, 9)
+        interrupt_at(patched, 5)
         with pytest.raises(KeyboardInterrupt):
             train(photos, tmp_path / "broken", **options)
     train(photos, tmp_path / "broken", resume=True)

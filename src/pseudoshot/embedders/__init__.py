@@ -3,6 +3,14 @@
 from pseudoshot.embedders.card import ModelCard, channel_statistics
 from pseudoshot.embedders.doors.runs import bundled_models
 from pseudoshot.embedders.embedder import Embedder
-from pseudoshot.embedders.loading import default_model, load
+from pseudoshot.embedders.loading import PHOTOS, default_model, load
 
-__all__ = ["Embedder", "ModelCard", "bundled_models", "channel_statistics", "default_model", "load"]
+__all__ = [
+    "PHOTOS",
+    "Embedder",
+    "ModelCard",
+    "bundled_models",
+    "channel_statistics",
+    "default_model",
+    "load",
+]

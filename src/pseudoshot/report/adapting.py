@@ -18,7 +18,7 @@ def adapting_section(verdict: Verdict | None) -> str:
     rows = {
         "right on held-out images, without labels: start": f"{verdict.start:.1f} %",
         "the same: end": f"{verdict.end:.1f} %",
-        "gain, which must be above its 95 % interval": (
+        f"gain, which must be above {_mark(verdict)}": (
             f"{verdict.gain:+.1f} ± {verdict.interval:.1f}"
         ),
     }
@@ -32,3 +32,7 @@ def adapting_section(verdict: Verdict | None) -> str:
     )
     told = f"<p>Kept: <strong>{kept}</strong>.</p><table><tbody>{body}</tbody></table>"
     return section("Did adapting help?", lead, told)
+
+
+def _mark(verdict: Verdict) -> str:
+    return "0" if verdict.neighbours_kept is None else "its 95 % interval"

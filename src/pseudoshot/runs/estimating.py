@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pseudoshot.runs.training import gather, images_of
+from pseudoshot.runs.training import gather, images_of, with_usual_start
 from pseudoshot.settings.config import to_toml
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.tree import RunSettings
@@ -43,7 +43,8 @@ class DryRun:
     def cost(self) -> str:
         """What a person wants to know before it starts."""
         memory = "" if self.memory is None else f", memory {self.memory / 2**30:.1f} GB"
-        return (
+        start = self.settings.start_from
+        return ("" if start is None else f"starting from {start}: ") + (
             f"{self.images:,} images, {self.steps:,} steps of {self.seconds_per_step:.2f} s: "
             f"about {_duration(self.seconds)} on this machine{memory}"
         )
@@ -65,7 +66,7 @@ def dry_run(
 
     >>> print(dry_run("glyphs", options={"epochs": 2}))  # doctest: +SKIP
     """
-    given = gather(data, config, dict(options))
+    given = with_usual_start(gather(data, config, dict(options)), data_root)
     settings = resolve(given, start_of(given))
     images = images_of(settings, data_root)
     keep_freed_memory()

@@ -7,18 +7,23 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from pseudoshot.class_sources import CLASS_SOURCES
-from pseudoshot.data import ImageSet, full_name
+from pseudoshot.data import ImageSet, full_name, is_named
 from pseudoshot.data import load as load_data
-from pseudoshot.embedders import Embedder, load
+from pseudoshot.embedders import PHOTOS, Embedder, load
+from pseudoshot.methods import METHODS
 from pseudoshot.report import write_report
 from pseudoshot.settings.config import read_config
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.train_options import TrainOptions
 from pseudoshot.settings.tree import RunSettings
+from pseudoshot.training.base_images import FEWEST_HELD_OUT, held_out_of
 from pseudoshot.training.first_embedder import start_of
 from pseudoshot.training.loop import run_training
 from pseudoshot.training.processes import Team, build_fabric, check_shares, leads
 from pseudoshot.training.run_folder import RunFolder
+
+# Options that are about a network from scratch, or about another start.
+SCRATCH = {"recipe", "backbone", "size", "views", "class_source", "start_from", "frozen_epochs"}
 
 
 def train(
@@ -64,6 +69,7 @@ def train(
             if writes:
                 folder.check_resumable(settings, given)
         else:
+            given = with_usual_start(given, data_root)
             settings = resolve(given, start_of(given))
             if writes:
                 folder.check_new()
@@ -82,6 +88,18 @@ def gather(data: str | Path, config: str | Path | None, options: dict[str, Any])
     given = {name: value for name, value in options.items() if value is not None}
     from_file = {} if config is None else read_config(Path(config))
     return {**from_file, **given, "data": full_name(str(data))}
+
+
+def with_usual_start(given: dict[str, Any], data_root: Path | None) -> dict[str, Any]:
+    """What was given; a folder of photos of which nothing is said that speaks against it is learnt
+    from where the bundled model for photos left off."""
+    method = METHODS[given.get("method", "baseline")]
+    if is_named(given["data"]) or SCRATCH & {*given, *method.defaults}:
+        return given
+    images = load_data(given["data"], root=data_root, size=load(PHOTOS).card.size)
+    held_out = held_out_of(len(images))
+    usual = images.channels == 3 and held_out >= FEWEST_HELD_OUT
+    return {**given, "start_from": PHOTOS} if usual else given
 
 
 def images_of(settings: RunSettings, data_root: Path | None) -> ImageSet:

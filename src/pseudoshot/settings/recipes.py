@@ -36,10 +36,15 @@ def _ours(backbone: type[Backbone], views: type[Policy]) -> dict[str, Any]:
         "optimiser": "muon",
         "lr": 0.004,
         "annealing": "end",
-        "precision": "bf16-mixed" if multiplies_bfloat16() else "32-true",
+        "precision": fast_precision(),
         "reading": "described",
         "classifier": "prototype" if views.of_characters else "ridge",
     }
+
+
+def fast_precision() -> str:
+    """Half of it where the processor has instructions for that, at twice the rate."""
+    return "bf16-mixed" if multiplies_bfloat16() else "32-true"
 
 
 def _fast(backbone: type[Backbone], views: type[Policy]) -> Mapping[str, Any]:
@@ -49,9 +54,9 @@ def _fast(backbone: type[Backbone], views: type[Policy]) -> Mapping[str, Any]:
 
 
 def _best(backbone: type[Backbone], views: type[Policy]) -> Mapping[str, Any]:
-    """Ten times as many, for an afternoon."""
+    """Ten times as many, of views that show twice as much, for an afternoon."""
     steps = {"epochs": 50, "episodes_per_epoch": 300, "warm_up": 300}
-    return {**_ours(backbone, views), **steps, "averaging": 0.998}
+    return {**_ours(backbone, views), **steps, "view_scale": 0.75, "averaging": 0.998}
 
 
 RECIPES = {

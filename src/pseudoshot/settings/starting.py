@@ -9,12 +9,15 @@ from typing import Any
 from pseudoshot.backbones import BACKBONES, Backbone
 from pseudoshot.classifiers import CLASSIFIERS
 from pseudoshot.readings import READINGS, Reading
+from pseudoshot.settings.recipes import fast_precision
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.registry import shorten
 
-# Few and small steps, however many images there are: the further it goes, the more is forgotten of
-# what it knows already. Chosen on Tiny ImageNet's validation classes (results/README.md).
-ADAPTING: Mapping[str, Any] = {
+# Of a network that labels were behind: few and small steps, however many images there are, as the
+# further it goes, the more is forgotten of what it knows. Of one that was trained without labels:
+# as many as it takes, at a quarter of the fast recipe's rate, as there is nothing to forget but
+# what such steps teach. Both chosen on Tiny ImageNet's validation classes (results/README.md).
+GENTLE: Mapping[str, Any] = {
     "optimiser": "adam",
     "lr": 1e-5,
     "epochs": 3,
@@ -26,6 +29,19 @@ ADAPTING: Mapping[str, Any] = {
     "query": 2,
     "views_per_class": 3,
     "precision": "32-true",  # bfloat16 takes 1.5 times as long through lite0's depthwise steps
+}
+GOING_ON: Mapping[str, Any] = {
+    "optimiser": "muon",
+    "lr": 0.001,
+    "epochs": 6,
+    "episodes_per_epoch": 150,
+    "annealing": "end",
+    "warm_up": 200,
+    "averaging": 0.99,
+    "images": 128,
+    "query": 2,
+    "views_per_class": 3,
+    "precision": fast_precision(),
 }
 VIEW_SCALE = 0.5  # a view of lite0 then takes 18 ms, forward and backward on a CPU, in place of 57
 
@@ -54,6 +70,7 @@ class Start:
     size: int
     similarity: str
     reading: Reading
+    labels: bool  # whether it was trained with any
     classifier: Mapping[str, Any] = field(default_factory=dict)
 
     def refuse_another(self, given: Mapping[str, Any]) -> None:
@@ -75,7 +92,7 @@ class Start:
         if str(self.reading) in READINGS:
             kept["reading"] = str(self.reading)
         kept["view_scale"] = VIEW_SCALE if backbone_named(self.backbone).any_size else 1.0
-        return {**ADAPTING, **kept, **network}
+        return {**(GENTLE if self.labels else GOING_ON), **kept, **network}
 
     def made_for(self, labelled: bool) -> Mapping[str, Any]:
         """Its classifier, unless that needs a head, which is not taken along."""

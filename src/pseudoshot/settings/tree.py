@@ -80,9 +80,10 @@ class RunSettings(Settings):
     """of every random draw"""
     start_from: str | None = None
     """a trained model whose network is the first: lite0, a run, a bundled model or a transformers
-    folder. Without labels this is adapting: few steps at a low learning rate, smaller views, size,
-    reading and classifier of that model; BatchNorm's statistics stay as they are, and so does the
-    whole network where held-out images do not show that it became better"""
+    folder; for a folder of photos, where no recipe is given, the bundled one. Size, reading and
+    classifier are that model's, the learning rate is lower, and steps are fewer: very few of a
+    model that labels were behind, whose BatchNorm statistics stay too. Where held-out images do not
+    show that the network became better, the run's model is the start as it was"""
     data: DataSettings
     """a folder of images, or the name of a set"""
     class_source: SerializeAsAny[PartSettings]

@@ -90,18 +90,23 @@ class Verdict(Settings):
             scores += f"; {self.neighbours_kept:.0f} % of nearest neighbours stay, {SAME:.0f} must"
         if self.kept == "end":
             return f"kept: the adapted network ({scores})"
-        return f"kept: the start as it was, adapting did not surely help ({scores})"
+        return f"kept: the start as it was, adapting did not {self._surely}help ({scores})"
+
+    @property
+    def _surely(self) -> str:
+        return "" if self.neighbours_kept is None else "surely "
 
 
 def judge(start: Tensor, end: Tensor, neighbours: float | None) -> Verdict:
     """From the accuracy of each held-out image, (n,), before and after.
 
-    The end must be better by more than chance explains. That alone is no proof: telling views
-    apart is what was practised, and a network that was trained with labels can become better at it
-    while it forgets what images of one kind have in common. Of such a one neighbours must stay too.
+    Of a network that was trained without labels the better one is kept: telling views apart is all
+    that it learnt, then and now. One that was trained with labels can become better at that while
+    it forgets what images of one kind have in common. Of such a one the end must be better by more
+    than chance explains, and `neighbours` must stay too.
     """
     gain, interval = mean_and_interval(end - start)
-    better = gain > interval and (neighbours is None or neighbours >= SAME)
+    better = gain > 0 if neighbours is None else gain > interval and neighbours >= SAME
     return Verdict(
         kept="end" if better else "start",
         start=float(start.mean()),

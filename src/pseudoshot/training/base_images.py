@@ -10,6 +10,7 @@ from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder, load
 from pseudoshot.tools.registry import PartSettings
 
+FEWEST_HELD_OUT = 2  # a task has two classes at least
 HELD_OUT = 256  # images kept from training for the label-free score, at most one in twenty
 
 
@@ -43,8 +44,12 @@ class BaseImages:
         return drawn._replace(rows=self.rows[drawn.rows])
 
 
+def held_out_of(count: int) -> int:
+    return min(HELD_OUT, count // 20)
+
+
 def _hold_out(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Rows kept from training, and rows to train on."""
     order = torch.randperm(count, generator=generator)
-    held_out = min(HELD_OUT, count // 20)
+    held_out = held_out_of(count)
     return order[:held_out], order[held_out:].sort().values

@@ -26,7 +26,7 @@ from pseudoshot.training.adapting import (
     weights_digest,
 )
 from pseudoshot.training.averaging import averaged
-from pseudoshot.training.base_images import BaseImages
+from pseudoshot.training.base_images import FEWEST_HELD_OUT, BaseImages
 from pseudoshot.training.first_embedder import first_embedder, unaltered_start
 from pseudoshot.training.optimiser import build_optimiser, learning_rate
 from pseudoshot.training.processes import Team, synchronise_batch_norm
@@ -129,7 +129,7 @@ class Trainer:
         return drawn[0] if len(drawn) == 1 else torch.cat(drawn, 1)
 
     def _refuse_too_few(self) -> None:
-        if self.start is not None and len(self.base.held_out) < 2:
+        if self.start is not None and len(self.base.held_out) < FEWEST_HELD_OUT:
             raise PseudoshotError(
                 f"'{self.images.name}' has {len(self.images)} images, with which it cannot be told "
                 f"whether adapting helps: use '{self.settings.start_from}' as it is"
@@ -194,7 +194,7 @@ class Trainer:
 
     def label_free_score(self) -> float | None:
         """Accuracy on pseudo tasks of the held-out images; None where there are too few."""
-        if len(self.base.held_out) < 2:
+        if len(self.base.held_out) < FEWEST_HELD_OUT:
             return None
         return float(self._scores(self.result().read_as(PLAIN)).mean())
 
