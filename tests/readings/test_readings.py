@@ -110,6 +110,20 @@ def test_a_reading_of_characters_has_no_mirror_image_and_keeps_its_name(name):
     assert str(of_characters) == ("described" if name == "crops" else name)
 
 
+@pytest.mark.parametrize("reading", ["plain", "described"])
+@pytest.mark.parametrize("paper", [0.1, 0.9])
+def test_ink_is_as_it_was_in_training(reading, paper):
+    model = embedder(reading_of(reading, characters=True), channels=1)
+    about = {"characters": True, "mean": (paper,)}
+    model = Embedder(model.backbone, model.card.model_copy(update=about)).eval()
+    light = np.where(pictures(channels=1) > 190, 240, 5).astype(np.uint8)
+    assert torch.allclose(model.embed(light), model.embed(255 - light), atol=1e-5)
+    trained_on = light if paper < 0.5 else 255 - light
+    photos = Embedder(model.backbone, model.card.model_copy(update={"characters": False})).eval()
+    assert torch.equal(model.embed(trained_on), photos.embed(trained_on))
+    assert not torch.allclose(photos.embed(light), photos.embed(255 - light), atol=1e-2)
+
+
 def test_a_model_of_characters_is_read_as_such_by_any_name(tmp_path):
     model = embedder(channels=1)
     card = model.card.model_copy(update={"characters": True})

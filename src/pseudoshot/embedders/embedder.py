@@ -212,12 +212,12 @@ class Embedder(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """(B, c, size, size) in [0, 1] to embeddings (B, d), by the card's reading."""
         if self.card.reading == PLAIN:
-            return self.backbone(self.normalise(images))
+            return self.backbone(self.normalise(self._inked(images)))
         return join(self.parts(images), self.centre, self.card.reading.centre)
 
     def parts(self, images: Tensor) -> Parts:
         """What the reading joins, averaged over its looks at each image."""
-        reading = self.card.reading
+        reading, images = self.card.reading, self._inked(images)
         looks = [self.backbone.block_means(self.normalise(seen)) for seen in reading.look(images)]
         blocks = range(len(looks[0]))[-reading.blocks :]
         seen = {
@@ -228,6 +228,15 @@ class Embedder(nn.Module):
             for name, means in seen.items()
         }
         return parts | reading.describe(images)
+
+    def _inked(self, images: Tensor) -> Tensor:
+        """Characters light on dark, or dark on light, as those that were trained on."""
+        if not self.card.characters:
+            return images
+        light = images.mean((1, 2, 3), keepdim=True) > 0.5  # paper is most of an image
+        return torch.where(
+            light == (sum(self.card.mean) > 0.5 * len(self.card.mean)), images, 1 - images
+        )
 
     def embed_views(self, views: Tensor) -> Tensor:
         """The embeddings of views (C, V, c, h, w) in [0, 1] as they are at test, (C·V, d)."""
