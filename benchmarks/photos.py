@@ -230,7 +230,8 @@ def cell(result: dict[str, Any], compared: bool) -> str:
 
 def available(options: argparse.Namespace) -> tuple[list[str], list[str]]:
     """The sets and features there are: what was asked for must be, the rest is passed over."""
-    data, models = list(options.data), [*bundled_models(), *options.model]
+    of_photos = [name for name in bundled_models() if not pseudoshot.load(name).card.characters]
+    data, models = list(options.data), [*of_photos, *options.model]
     for name in () if data else SETS:
         try:
             loaded(name, features_of(GRADIENTS).size)

@@ -65,6 +65,20 @@ def test_classify_writes_a_table_and_sorts_links_beside_untouched_originals(
     assert contents(images) == before
 
 
+def test_classify_takes_a_corrected_table_for_examples(images, tmp_path):
+    chosen = [(f"{kind}/{index}.jpg", kind) for kind in KINDS for index in (0, 1)]
+    with (tmp_path / "known.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("file", "label"), *chosen, ("elm/2.jpg", "")])
+    result = here(
+        *("classify", MODEL, "--support", tmp_path / "known.csv", "--images", images),
+        *("--csv", tmp_path / "l.csv"),
+    )
+    assert result.returncode == 0, result.stderr
+    with (tmp_path / "l.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sum(row["label"] == row["file"].split("/")[0] for row in rows) >= 12
+
+
 def test_classify_copies_where_asked_and_rejects_the_doubtful(support, images, tmp_path):
     result = pseudoshot(
         *("classify", MODEL, "--support", support, "--images", images, "--reject", "1"),

@@ -6,7 +6,7 @@ import sys
 
 from pseudoshot.cli import images, research  # noqa: F401 (each adds its commands)
 from pseudoshot.cli.app import app
-from pseudoshot.tools.console import console
+from pseudoshot.tools.console import console, shown
 from pseudoshot.tools.errors import PseudoshotError, StoppedError
 
 
@@ -15,13 +15,13 @@ def main() -> None:
     try:
         app()
     except StoppedError as error:
-        console.print(f"pseudoshot: {error}", soft_wrap=True, markup=False)
+        console.print(shown(f"pseudoshot: {error}"), soft_wrap=True, markup=False)
         sys.exit(error.code)
     except PseudoshotError as error:
-        console.print(f"pseudoshot: {error}", style="red", soft_wrap=True, markup=False)
+        console.print(shown(f"pseudoshot: {error}"), style="red", soft_wrap=True, markup=False)
         sys.exit(1)
     except OSError as error:  # a full disk, a folder that may not be written
-        console.print(f"pseudoshot: {error}", style="red", soft_wrap=True, markup=False)
+        console.print(shown(f"pseudoshot: {error}"), style="red", soft_wrap=True, markup=False)
         sys.exit(1)
     except KeyboardInterrupt:
         console.print("interrupted; a training continues with --resume")

@@ -41,7 +41,8 @@ def classify(
     images
         The folder of images to sort, however deep.
     support
-        A folder with one subfolder per class, of one example or more each.
+        A folder with one subfolder per class, of one example or more each; or a table (CSV) of
+        some of the images with the columns file and label, such as one written here before.
     csv
         The file to write; one that exists is not overwritten.
     sort_into

@@ -19,7 +19,7 @@ from rich.markup import escape
 
 from pseudoshot.data import cache, decode
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.tools.console import console, printable, progress_bar
+from pseudoshot.tools.console import console, progress_bar, shown
 from pseudoshot.tools.errors import PseudoshotError
 
 SAVE_EVERY = 1000  # images, after which an interrupted build would go on from there
@@ -139,9 +139,7 @@ def _decode_into(rows: cache.Rows, name: str, images: Listing, form: Form) -> di
     first, unread = done["decoded"], dict(done["unread"])
     with warnings.catch_warnings(), progress_bar() as bar:
         warnings.simplefilter("ignore")  # of large or untidy files, which are read all the same
-        task = bar.add_task(
-            f"reading {escape(printable(name))}", total=len(images), completed=first
-        )
+        task = bar.add_task(f"reading {escape(shown(name))}", total=len(images), completed=first)
         outcomes = _in_parallel((images[i] for i in range(first, len(images))), form)
         for position, outcome in enumerate(outcomes, start=first):
             if isinstance(outcome, str):
@@ -181,7 +179,7 @@ def _decode(image: Encoded, form: Form) -> npt.NDArray[np.uint8] | str:
 def _report(image_set: ImageSet, images: Listing, full_list: Path) -> None:
     read, count = set(image_set.files), len(image_set.skipped)
     unread = itertools.islice((image.name for image in images if image.name not in read), 3)
-    names = printable(", ".join([*unread, *(["…"] if count > 3 else [])]))
+    names = shown(", ".join([*unread, *(["…"] if count > 3 else [])]))
     console.print(
         f"skipped {count} of {len(images)} files that could not be read: {names} "
         f"(full list in {full_list})",

@@ -15,12 +15,12 @@ from pseudoshot.evaluation import Accuracy, Evaluation
 from pseudoshot.methods import METHODS, Method, TaskSettings
 from pseudoshot.settings.describe import default_text, own_fields
 from pseudoshot.settings.resolve import dashed
-from pseudoshot.tools.console import printable
+from pseudoshot.tools.console import shown
 from pseudoshot.tools.registry import PartSettings
 
 if TYPE_CHECKING:  # scikit-learn takes seconds to import, and most tables need none of it
     from pseudoshot.runs.comparing import Comparison
-    from pseudoshot.sorting.folders import Sorted
+    from pseudoshot.sorting.table import Sorted
 
 _output = Console(highlight=False)
 _LISTED = 20  # files that could not be read
@@ -40,9 +40,9 @@ def print_evaluation(evaluation: Evaluation) -> None:
 def _print_pretrained(evaluation: Evaluation, run: str = "") -> None:
     """A warning beside figures that labels were behind."""
     if evaluation.pretrained_labels:
-        whose = f"{printable(run)}: " if run else ""
+        whose = f"{shown(run)}: " if run else ""
         _output.print(
-            f"{whose}pre-trained with labels ({printable(evaluation.pretrained_labels)}): "
+            f"{whose}pre-trained with labels ({shown(evaluation.pretrained_labels)}): "
             f"not comparable with unsupervised figures",
             markup=False,
             soft_wrap=True,
@@ -53,7 +53,7 @@ def _protocol(evaluation: Evaluation) -> str:
     """What the tasks were."""
     told = f"{evaluation.data}, {evaluation.way}-way, {evaluation.query} queries per class, "
     note = f", {evaluation.note}" if evaluation.note else ""
-    return escape(printable(f"{told}{evaluation.tasks:,} tasks{note}"))
+    return escape(shown(f"{told}{evaluation.tasks:,} tasks{note}"))
 
 
 def _with_interval(result: Accuracy) -> str:
@@ -84,7 +84,7 @@ def print_compared_runs(comparison: Comparison) -> None:
         table.add_section()
         for position, compared in enumerate(comparison.runs):
             evaluation = compared.evaluation
-            row = [escape(printable(compared.run)), evaluation.classifier]
+            row = [escape(shown(compared.run)), evaluation.classifier]
             row.append(_with_interval(evaluation.results[number]))
             if position:
                 found = compared.differences[number]
@@ -103,10 +103,10 @@ def print_sorting(result: Sorted) -> None:
     labels = np.array(result.labels)
     for label, count in result.counts().most_common():
         mean = confidences[labels == label].mean()
-        table.add_row(escape(printable(label)), f"{count:,}", f"{mean:.2f}")
+        table.add_row(escape(shown(label)), f"{count:,}", f"{mean:.2f}")
     _output.print(table)
     for reason in result.skipped[:_LISTED]:
-        _output.print(f"not read: {printable(reason)}", markup=False, soft_wrap=True)
+        _output.print(f"not read: {shown(reason)}", markup=False, soft_wrap=True)
     if len(result.skipped) > _LISTED:
         _output.print(f"and {len(result.skipped) - _LISTED:,} more files were not read")
 

@@ -16,8 +16,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from pseudoshot._version import __version__
 from pseudoshot.serve.limits import Limits
 from pseudoshot.serve.session import Session, unlike
-from pseudoshot.sorting.folders import write_csv
 from pseudoshot.sorting.saved import to_bytes
+from pseudoshot.sorting.table import write_csv
 from pseudoshot.tools.console import printable
 from pseudoshot.tools.errors import PseudoshotError
 

@@ -20,9 +20,10 @@ from pseudoshot.data.folder import path_inside
 from pseudoshot.data.loading import expanded
 from pseudoshot.embedders import load
 from pseudoshot.sorting.estimator import FewShotClassifier
-from pseudoshot.sorting.folders import Sorted, from_probabilities
+from pseudoshot.sorting.folders import from_probabilities
 from pseudoshot.sorting.inputs import Floats, images_of_folder
 from pseudoshot.sorting.suggesting import suggest_rows
+from pseudoshot.sorting.table import Sorted
 from pseudoshot.tools.errors import PseudoshotError
 
 THUMBNAIL = 160  # pixels a side

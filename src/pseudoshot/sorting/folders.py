@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import csv as csv_format
 import re
 import shutil
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -20,25 +15,10 @@ from pseudoshot.embedders import load
 from pseudoshot.sorting.estimator import FewShotClassifier
 from pseudoshot.sorting.inputs import Floats, images_of_folder
 from pseudoshot.sorting.saved import load_classifier
-from pseudoshot.tools.console import printable, progress_bar
+from pseudoshot.sorting.table import Sorted, read_labels, write_csv
+from pseudoshot.tools.console import progress_bar
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import is_file, refuse_existing, replaced
-
-COLUMNS = ("file", "label", "confidence", "runner_up")
-
-
-@dataclass(frozen=True)
-class Sorted:
-    """What became of a folder: a label for each file that could be read."""
-
-    files: tuple[str, ...]
-    labels: tuple[str, ...]
-    confidences: tuple[float, ...]  # of the likeliest class, rejected or not
-    runners_up: tuple[str, ...]  # the likeliest class but that one; '' where there is one class
-    skipped: tuple[str, ...] = ()  # files that could not be read, and why
-
-    def counts(self) -> Counter[str]:
-        return Counter(self.labels)
 
 
 def classify_folder(
@@ -56,7 +36,8 @@ def classify_folder(
 ) -> Sorted:
     """Label the images of a folder from those of `support`, one subfolder per class; write a CSV.
 
-    `run` may also be a saved classifier, which needs no support.
+    `support` may also be a table of some of the images with their labels, such as that CSV after
+    corrections. `run` may also be a saved classifier, which needs no support.
 
     >>> classify_folder("conv4-cifar-fs", Path("new"), support=Path("some"), csv=Path("l.csv"))
     ... # doctest: +SKIP
@@ -75,7 +56,7 @@ def classify_folder(
         fitted = load_classifier(run)
         fitted.rejecting(fitted.reject if reject is None else reject)
     elif support is None:
-        raise PseudoshotError("give --support: a folder with one subfolder per class")
+        raise PseudoshotError("give --support: a folder with one subfolder per class, or a table")
     else:
         fitted = FewShotClassifier(
             load(run, reading),
@@ -83,7 +64,8 @@ def classify_folder(
             unlabelled=images,
             views=views or 0,
             reject=reject,
-        ).fit(support)
+        )
+        fitted.fit(*(read_labels(support, images) if is_file(support) else (support,)))
     if fitted.embedder_ is None:
         raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
     result = label(fitted, images_of_folder(images, fitted.embedder_.card.size))
@@ -116,19 +98,6 @@ def from_probabilities(
         tuple(map(str, seconds)),
         skipped,
     )
-
-
-def write_csv(result: Sorted, file: IO[str]) -> None:
-    writer = csv_format.writer(file)
-    writer.writerow(COLUMNS)
-    writer.writerows(_rows(result))
-
-
-def _rows(result: Sorted) -> Iterator[tuple[str, str, str, str]]:
-    for name, label, confidence, runner_up in zip(
-        result.files, result.labels, result.confidences, result.runners_up, strict=True
-    ):
-        yield printable(name), printable(label), f"{confidence:.4f}", printable(runner_up)
 
 
 def embed_folder(

@@ -20,6 +20,16 @@ def printable(name: str) -> str:
     return name.encode(errors="replace").decode()
 
 
+def shown(text: str) -> str:
+    """A text for a terminal: what would move the cursor, hide or reorder letters is written out.
+
+    >>> shown("caf\u00e9 \x1b[2J.png")
+    'café \\\\x1b[2J.png'
+    """
+    letters = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return printable("".join(letters))
+
+
 def progress_bar(*details: str, shown: bool = True) -> Progress:
     """A progress bar with time left; `details` are format strings shown behind it.
 
