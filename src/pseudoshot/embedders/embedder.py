@@ -11,7 +11,6 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 from pydantic import ValidationError
 from torch import Tensor, nn
 
@@ -28,6 +27,7 @@ from pseudoshot.data import ImageSet
 from pseudoshot.embedders.card import Interpolation, ModelCard, card_digest
 from pseudoshot.embedders.head import load_head, trained_with
 from pseudoshot.embedders.networks import FunctionNetwork, build_network
+from pseudoshot.embedders.pixels import inked, to_form
 from pseudoshot.heads import Head
 from pseudoshot.readings import PLAIN, Parts, Reading, join
 from pseudoshot.tasks.similarity import Similarity
@@ -41,7 +41,6 @@ CENTRED_ON = 1_000  # images at most: a mean needs no more
 FEWEST_CENTRED_ON = 50
 CENTRE = "centre."  # before the names of centres among the weights
 CARD = "card"  # among the words beside the weights: the digest of what stands in `model.json`
-_LUMA = (0.299, 0.587, 0.114)
 _MOST_A_BATCH, _PIXELS_A_BATCH = 256, 1 << 19
 _MOST_MEMORY = 1 << 30  # bytes that one image may take: a card can claim any size
 
@@ -192,32 +191,18 @@ class Embedder(nn.Module):
         return (images - mean) / std
 
     def preprocess(self, images: npt.NDArray[np.uint8]) -> Tensor:
-        """uint8 (B, h, w, c) to (B, channels, size, size) in [0, 1].
-
-        Images of another size are resized by the card's interpolation, antialiased. Files and
-        Pillow images come here at the model's size, by Pillow's bicubic, whatever the card says.
-        """
-        pixels = torch.tensor(images).permute(0, 3, 1, 2).float() / 255
-        if pixels.shape[1] > self.card.channels:
-            pixels = (pixels * pixels.new_tensor(_LUMA).view(3, 1, 1)).sum(1, keepdim=True)
-        elif pixels.shape[1] < self.card.channels:
-            pixels = pixels.expand(-1, self.card.channels, -1, -1)
-        if pixels.shape[-2:] != (self.card.size, self.card.size):
-            mode, side = self.card.interpolation, (self.card.size, self.card.size)
-            pixels = F.interpolate(pixels, side, mode=mode, antialias=True)
-            if mode == "bicubic":
-                pixels = pixels.clamp(0, 1)  # it overshoots; Pillow cuts that off as well
-        return pixels.contiguous(memory_format=torch.channels_last)
+        """uint8 (B, h, w, c) to (B, channels, size, size) in [0, 1]."""
+        return to_form(images, self.card)
 
     def forward(self, images: Tensor) -> Tensor:
         """(B, c, size, size) in [0, 1] to embeddings (B, d), by the card's reading."""
         if self.card.reading == PLAIN:
-            return self.backbone(self.normalise(self._inked(images)))
+            return self.backbone(self.normalise(inked(images, self.card)))
         return join(self.parts(images), self.centre, self.card.reading.centre)
 
     def parts(self, images: Tensor) -> Parts:
         """What the reading joins, averaged over its looks at each image."""
-        reading, images = self.card.reading, self._inked(images)
+        reading, images = self.card.reading, inked(images, self.card)
         looks = [self.backbone.block_means(self.normalise(seen)) for seen in reading.look(images)]
         blocks = range(len(looks[0]))[-reading.blocks :]
         seen = {
@@ -228,15 +213,6 @@ class Embedder(nn.Module):
             for name, means in seen.items()
         }
         return parts | reading.describe(images)
-
-    def _inked(self, images: Tensor) -> Tensor:
-        """Characters light on dark, or dark on light, as those that were trained on."""
-        if not self.card.characters:
-            return images
-        light = images.mean((1, 2, 3), keepdim=True) > 0.5  # paper is most of an image
-        return torch.where(
-            light == (sum(self.card.mean) > 0.5 * len(self.card.mean)), images, 1 - images
-        )
 
     def embed_views(self, views: Tensor) -> Tensor:
         """The embeddings of views (C, V, c, h, w) in [0, 1] as they are at test, (C·V, d)."""
