@@ -71,7 +71,7 @@ def with_labels(tmp_path_factory) -> str:
 def test_what_is_not_given_is_as_the_start_is(with_labels):
     settings = resolved(start_from=START)
     assert (settings.backbone.name, settings.data.size) == ("conv4", 32)
-    assert (settings.optimisation.lr, settings.optimisation.optimiser) == (0.001, "muon")
+    assert (settings.optimisation.lr, settings.optimisation.optimiser) == (0.004, "muon")
     gentle = resolved(start_from=with_labels).optimisation
     assert gentle.lr < 1e-4
     assert gentle.epochs * gentle.episodes_per_epoch < 50

@@ -59,6 +59,12 @@ class ModelCard(BaseModel):
             raise ValueError(str(error)) from error
         return self
 
+    @property
+    def knows_more(self) -> bool:
+        """Than training on views teaches, and so has something to forget: labels were behind it, or
+        nobody here knows what was."""
+        return bool(self.labels) or self.backbone in FROM_OUTSIDE
+
     def classifier_settings(self) -> ClassifierSettings:
         """Of the classifier that the model is made for."""
         return classifier_settings({"name": "prototype", **self.classifier})

@@ -36,15 +36,10 @@ def _ours(backbone: type[Backbone], views: type[Policy]) -> dict[str, Any]:
         "optimiser": "muon",
         "lr": 0.004,
         "annealing": "end",
-        "precision": fast_precision(),
+        "precision": "bf16-mixed" if multiplies_bfloat16() else "32-true",
         "reading": "described",
         "classifier": "prototype" if views.of_characters else "ridge",
     }
-
-
-def fast_precision() -> str:
-    """Half of it where the processor has instructions for that, at twice the rate."""
-    return "bf16-mixed" if multiplies_bfloat16() else "32-true"
 
 
 def _fast(backbone: type[Backbone], views: type[Policy]) -> Mapping[str, Any]:

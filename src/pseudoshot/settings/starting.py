@@ -9,14 +9,12 @@ from typing import Any
 from pseudoshot.backbones import BACKBONES, Backbone
 from pseudoshot.classifiers import CLASSIFIERS
 from pseudoshot.readings import READINGS, Reading
-from pseudoshot.settings.recipes import fast_precision
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.registry import shorten
 
-# Of a network that labels were behind: few and small steps, however many images there are, as the
-# further it goes, the more is forgotten of what it knows. Of one that was trained without labels:
-# as many as it takes, at a quarter of the fast recipe's rate, as there is nothing to forget but
-# what such steps teach. Both chosen on Tiny ImageNet's validation classes (results/README.md).
+# Of a network that knows more than training on views teaches: few and small steps, however many
+# images there are, as the further it goes, the more is forgotten. Chosen on Tiny ImageNet's
+# validation classes (results/README.md). Any other goes on by the recipe.
 GENTLE: Mapping[str, Any] = {
     "optimiser": "adam",
     "lr": 1e-5,
@@ -29,19 +27,6 @@ GENTLE: Mapping[str, Any] = {
     "query": 2,
     "views_per_class": 3,
     "precision": "32-true",  # bfloat16 takes 1.5 times as long through lite0's depthwise steps
-}
-GOING_ON: Mapping[str, Any] = {
-    "optimiser": "muon",
-    "lr": 0.001,
-    "epochs": 6,
-    "episodes_per_epoch": 150,
-    "annealing": "end",
-    "warm_up": 200,
-    "averaging": 0.99,
-    "images": 128,
-    "query": 2,
-    "views_per_class": 3,
-    "precision": fast_precision(),
 }
 VIEW_SCALE = 0.5  # a view of lite0 then takes 18 ms, forward and backward on a CPU, in place of 57
 
@@ -70,7 +55,7 @@ class Start:
     size: int
     similarity: str
     reading: Reading
-    labels: bool  # whether it was trained with any
+    knows_more: bool  # than training on views teaches: see `ModelCard`
     classifier: Mapping[str, Any] = field(default_factory=dict)
 
     def refuse_another(self, given: Mapping[str, Any]) -> None:
@@ -91,8 +76,10 @@ class Start:
         kept: dict[str, Any] = {"similarity": self.similarity}
         if str(self.reading) in READINGS:
             kept["reading"] = str(self.reading)
+        if not self.knows_more:
+            return {**kept, **network}
         kept["view_scale"] = VIEW_SCALE if backbone_named(self.backbone).any_size else 1.0
-        return {**(GENTLE if self.labels else GOING_ON), **kept, **network}
+        return {**GENTLE, **kept, **network}
 
     def made_for(self, labelled: bool) -> Mapping[str, Any]:
         """Its classifier, unless that needs a head, which is not taken along."""

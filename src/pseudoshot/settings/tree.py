@@ -81,9 +81,9 @@ class RunSettings(Settings):
     start_from: str | None = None
     """a trained model whose network is the first: lite0, a run, a bundled model or a transformers
     folder; for a folder of photos, where no recipe is given, the bundled one. Size, reading and
-    classifier are that model's, the learning rate is lower, and steps are fewer: very few of a
-    model that labels were behind, whose BatchNorm statistics stay too. Where held-out images do not
-    show that the network became better, the run's model is the start as it was"""
+    classifier are that model's. One that labels were behind, or a transformers model, is trained by
+    a few small steps, and its BatchNorm statistics stay. Where held-out images do not show that the
+    network became better, the run's model is the start as it was"""
     data: DataSettings
     """a folder of images, or the name of a set"""
     class_source: SerializeAsAny[PartSettings]

@@ -78,7 +78,7 @@ class Verdict(Settings):
     end: float
     gain: float  # of the end, in points
     interval: float  # half-width of its 95 % interval over those images
-    neighbours_kept: float | None = None  # percent that stay; asked of a start trained with labels
+    neighbours_kept: float | None = None  # percent that stay; asked of a start that knows more
 
     @property
     def in_words(self) -> str:
@@ -100,10 +100,9 @@ class Verdict(Settings):
 def judge(start: Tensor, end: Tensor, neighbours: float | None) -> Verdict:
     """From the accuracy of each held-out image, (n,), before and after.
 
-    Of a network that was trained without labels the better one is kept: telling views apart is all
-    that it learnt, then and now. One that was trained with labels can become better at that while
-    it forgets what images of one kind have in common. Of such a one the end must be better by more
-    than chance explains, and `neighbours` must stay too.
+    Of a network that learnt to tell views apart, then and now, the better one is kept. One that
+    knows more can become better at that while it forgets what images of one kind have in common:
+    the end must be better by more than chance explains, and `neighbours` must stay too.
     """
     gain, interval = mean_and_interval(end - start)
     better = gain > 0 if neighbours is None else gain > interval and neighbours >= SAME

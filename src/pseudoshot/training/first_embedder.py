@@ -56,7 +56,7 @@ def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embe
         "reading": reading_of(settings.reading, _of_characters(settings)),
         "characters": _of_characters(settings),
     }
-    if adapts(settings) and (card.labels or settings.optimisation.frozen_epochs):
+    if adapts(settings) and (card.knows_more or settings.optimisation.frozen_epochs):
         fix_statistics(embedder.backbone)
     return Embedder(embedder.backbone, card.model_copy(update=changes)).train()
 
@@ -85,8 +85,8 @@ def start_of(given: Mapping[str, Any]) -> Start | None:
         return None
     card = _trainable(name).card
     own = card.classifier_settings().model_dump(exclude_none=True)
-    labels = bool(card.labels)
-    return Start(name, card.backbone, card.size, card.similarity, card.reading, labels, own)
+    about = (card.backbone, card.size, card.similarity, card.reading, card.knows_more)
+    return Start(name, *about, own)
 
 
 def _trainable(name: str) -> Embedder:

@@ -185,7 +185,7 @@ class Trainer:
         self.start.to(self.team.fabric.device)
         start, end = self.start.read_as(PLAIN), self.result().read_as(PLAIN)
         neighbours = None
-        if self.start.card.labels:
+        if self.start.card.knows_more:
             chosen = self.images.images[:: -(-len(self.images) // LOOKED_AT)]
             neighbours = same_neighbours(
                 start.embed(chosen, bar=False), end.embed(chosen, bar=False)
