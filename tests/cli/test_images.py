@@ -52,6 +52,7 @@ def test_classify_writes_a_table_and_sorts_links_beside_untouched_originals(
     )
     assert result.returncode == 0, result.stderr
     assert "not read: broken.jpg: not an image" in result.stdout
+    assert "examples right when held out" in " ".join(result.stdout.split())
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 15

@@ -5,7 +5,8 @@ import pytest
 
 from pseudoshot.classifiers import CLASSIFIERS, build_classifier
 from pseudoshot.sorting import calibration
-from pseudoshot.sorting.calibration import choose_temperature, scores_of, support_of
+from pseudoshot.sorting.calibration import choose_temperature
+from pseudoshot.sorting.held_out import folds, hold_out, scores_of, support_of
 from tests.sorting import reference
 
 PLAIN = [name for name, kind in CLASSIFIERS.items() if not kind.needs_head]
@@ -13,7 +14,7 @@ PLAIN = [name for name, kind in CLASSIFIERS.items() if not kind.needs_head]
 
 def test_folds_hold_out_part_of_every_class_but_never_all_of_one():
     labels = np.repeat(np.arange(5), [1, 2, 4, 5, 13])
-    fold = calibration._folds(labels, 5, seed=3)
+    fold = folds(labels, 5, seed=3)
     assert (fold[labels == 0] == -1).all()
     assert (fold[labels > 0] >= 0).all()
     for part in range(fold.max() + 1):
@@ -30,8 +31,8 @@ def test_temperature_is_the_likeliest_of_what_was_held_out(name, monkeypatch):
     labels = np.repeat(np.arange(3), 10)
     features = np.eye(3)[labels] + draw.normal(size=(30, 3))  # hard to tell: no need for the bounds
     support = support_of(features, labels, 3)
-    chosen = choose_temperature(classifier, classifier.fit(support), support, seed=0)
-    fold = calibration._folds(labels, 3, seed=0)
+    chosen = choose_temperature(classifier.fit(support), support, hold_out(classifier, support, 0))
+    fold = folds(labels, 3, seed=0)
     scores = np.zeros((30, 3))
     for part in range(5):
         out = fold == part
@@ -49,6 +50,6 @@ def test_temperature_of_one_example_per_class_follows_the_scale_of_features(name
     for scale in (1, 1000):
         support = support_of(scale * features, labels, 4)
         fitted = classifier.fit(support)
-        chosen = choose_temperature(classifier, fitted, support, seed=0)
+        chosen = choose_temperature(fitted, support, hold_out(classifier, support, 0))
         ratios.append(scores_of(fitted, scale * features) / chosen)
     np.testing.assert_allclose(*ratios, rtol=1e-5)

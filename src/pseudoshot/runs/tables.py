@@ -105,6 +105,8 @@ def print_sorting(result: Sorted) -> None:
         mean = confidences[labels == label].mean()
         table.add_row(escape(shown(label)), f"{count:,}", f"{mean:.2f}")
     _output.print(table)
+    if result.quality:
+        _output.print(shown(result.quality), markup=False, soft_wrap=True)
     for reason in result.skipped[:_LISTED]:
         _output.print(f"not read: {shown(reason)}", markup=False, soft_wrap=True)
     if len(result.skipped) > _LISTED:

@@ -71,6 +71,7 @@ class Labels(BaseModel):
     labels: list[str]
     confidences: list[float]
     runners_up: list[str]
+    quality: str  # how good it is by the examples, in words
     milliseconds: float
 
 
@@ -172,6 +173,7 @@ def _add_sorting(app: FastAPI, session: Session) -> None:
             labels=list(result.labels),
             confidences=[round(confidence, 4) for confidence in result.confidences],
             runners_up=list(result.runners_up),
+            quality=result.quality,
             milliseconds=1000 * (time.perf_counter() - start),
         )
 

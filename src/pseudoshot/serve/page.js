@@ -144,7 +144,7 @@ function draw() {
   $("status").textContent = !state.names.length
     ? "No images yet."
     : state.result
-      ? `${state.names.length.toLocaleString()} images sorted from ${labelled}, the most doubtful first`
+      ? `${state.names.length.toLocaleString()} images sorted from ${labelled}, the most doubtful first. ${state.result.quality}`
       : `${state.names.length.toLocaleString()} images; those that tell most come first`;
 }
 

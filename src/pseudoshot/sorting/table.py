@@ -26,6 +26,7 @@ class Sorted:
     confidences: tuple[float, ...]  # of the likeliest class, rejected or not
     runners_up: tuple[str, ...]  # the likeliest class but that one; '' where there is one class
     skipped: tuple[str, ...] = ()  # files that could not be read, and why
+    quality: str = ""  # how good it is by the examples, in words; "": a saved classifier has none
 
     def counts(self) -> Counter[str]:
         return Counter(self.labels)
