@@ -20,7 +20,9 @@ import numpy.typing as npt
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
+from pseudoshot.data.checked import open_images, read_digests, write_digests
 from pseudoshot.data.image_set import ImageSet
+from pseudoshot.tools.console import console
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import write_text
 
@@ -198,12 +200,21 @@ def _open(name: str, folder: Path) -> ImageSet:
 
 def _described(name: str, folder: Path, description: dict[str, Any]) -> ImageSet:
     shape = tuple(description["shape"])
-    images = folder / IMAGES
+    images, digests = folder / IMAGES, read_digests(folder)
     if images.stat().st_size != math.prod(shape):
         raise ValueError(f"{images} has not the size it should have")
+    if digests is None:
+        console.print(
+            f"{folder} has no digests, as sets decoded by earlier versions: delete it to have it "
+            f"decoded again",
+            markup=False,
+            soft_wrap=True,
+        )
     return ImageSet(
         name,
-        np.memmap(images, dtype=np.uint8, mode="r", shape=shape),
+        np.memmap(images, dtype=np.uint8, mode="r", shape=shape)
+        if digests is None
+        else open_images(images, shape, digests),
         labels=np.load(folder / LABELS) if description["labelled"] else None,
         classes=tuple(description["classes"]),
         skipped=tuple(description["skipped"]),
@@ -234,6 +245,8 @@ def _build(folder: Path, build: Callable[[Rows], Contents]) -> None:
         }
         (partial / DESCRIPTION).write_text(json.dumps(description), "utf-8")
         (partial / PROGRESS).unlink(missing_ok=True)
+        others = [DESCRIPTION, *([LABELS] if contents.labels is not None else [])]
+        write_digests(partial, IMAGES, rows.shape[0], others)
         partial.rename(folder)
     except BaseException:
         if not (partial / PROGRESS).is_file():  # nothing was saved that could be gone on from

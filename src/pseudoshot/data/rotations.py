@@ -19,7 +19,7 @@ def add_rotations(image_set: ImageSet) -> ImageSet:
     ('x', 'x/rot090', 'x/rot180', 'x/rot270')
     """
     turns = range(4)
-    images = [np.rot90(image_set.images, turn, axes=(1, 2)) for turn in turns]
+    images = [np.rot90(image_set.images[:], turn, axes=(1, 2)) for turn in turns]
     labels = image_set.labels
     count = len(image_set.classes)
     suffixes = ("", *(f"/rot{90 * turn:03d}" for turn in turns[1:]))

@@ -262,5 +262,5 @@ def check_tasks(
 
 def pixel_embeddings(images: ImageSet) -> Tensor:
     """Raw pixels as an embedding: what a trained one has to beat."""
-    pixels: npt.NDArray[np.float32] = images.images.reshape(len(images), -1).astype(np.float32)
+    pixels: npt.NDArray[np.float32] = images.images[:].reshape(len(images), -1).astype(np.float32)
     return torch.from_numpy(pixels / 255)
