@@ -82,6 +82,13 @@ def test_another_card_than_the_weights_were_written_with(model: Path) -> None:
         load(model)
 
 
+def test_a_digest_cannot_be_renamed_away(model: Path) -> None:
+    file = model / "model.safetensors"
+    file.write_bytes(file.read_bytes().replace(b'"digest"', b'"eigest"'))
+    with pytest.raises(PseudoshotError, match="its header holds 'eigest', which is not known"):
+        load(model)
+
+
 def test_a_model_of_an_earlier_version_is_read_with_a_word(
     model: Path, expected: torch.Tensor, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ def test_folds_hold_out_part_of_every_class_but_never_all_of_one():
     fold = folds(labels, 5, seed=3)
     assert (fold[labels == 0] == -1).all()
     assert (fold[labels > 0] >= 0).all()
+    assert fold.max() + 1 == 5, "parts"
     for part in range(fold.max() + 1):
         assert set(labels[fold != part]) == set(range(5))
     for c in range(1, 5):
