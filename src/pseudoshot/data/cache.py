@@ -22,7 +22,7 @@ from platformdirs import user_cache_dir
 
 from pseudoshot.data.checked import open_images, read_digests, write_digests
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.tools.console import console
+from pseudoshot.tools.console import say
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import write_text
 
@@ -204,12 +204,7 @@ def _described(name: str, folder: Path, description: dict[str, Any]) -> ImageSet
     if images.stat().st_size != math.prod(shape):
         raise ValueError(f"{images} has not the size it should have")
     if digests is None:
-        console.print(
-            f"{folder} has no digests, as sets decoded by earlier versions: delete it to have it "
-            f"decoded again",
-            markup=False,
-            soft_wrap=True,
-        )
+        say(f"{folder} has no digests, as sets of earlier versions: delete it to decode it again")
     return ImageSet(
         name,
         np.memmap(images, dtype=np.uint8, mode="r", shape=shape)

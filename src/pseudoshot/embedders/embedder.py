@@ -35,7 +35,7 @@ from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import progress_bar
 from pseudoshot.tools.errors import PseudoshotError, validation_line
 from pseudoshot.tools.files import is_file, replaced, write_text
-from pseudoshot.tools.tensor_file import refuse_not_finite, to_bytes
+from pseudoshot.tools.tensor_file import to_bytes
 
 CENTRED_ON = 1_000  # images at most: a mean needs no more
 FEWEST_CENTRED_ON = 50
@@ -303,7 +303,6 @@ def from_weights(
     card: ModelCard, weights: Mapping[str, Tensor], folder: Path | None = None
 ) -> Embedder:
     """What `Embedder.weights` was taken of."""
-    refuse_not_finite(weights)
     own = {name: value for name, value in weights.items() if not name.startswith(CENTRE)}
     centre = {n.removeprefix(CENTRE): v for n, v in weights.items() if n.startswith(CENTRE)}
     return Embedder(build_network(card, own), card, folder, centre).eval()

@@ -49,7 +49,7 @@ def _fast(backbone: type[Backbone], views: type[Policy]) -> Mapping[str, Any]:
 
 
 def _best(backbone: type[Backbone], views: type[Policy]) -> Mapping[str, Any]:
-    """Ten times as many, of views that show twice as much, for an afternoon."""
+    """Ten times as many, of views of twice the pixels, for an afternoon."""
     steps = {"epochs": 50, "episodes_per_epoch": 300, "warm_up": 300}
     return {**_ours(backbone, views), **steps, "view_scale": 0.75, "averaging": 0.998}
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from pseudoshot.classifiers import Chosen, Classifier, build_classifier
 from pseudoshot.embedders import Embedder, load
 from pseudoshot.sorting.calibration import choose_temperature
-from pseudoshot.sorting.held_out import hold_out, scores_of, support_of
+from pseudoshot.sorting.held_out import HeldOut, hold_out, scores_of, support_of
 from pseudoshot.sorting.inputs import Floats, Images, embeddings_of, to_image_set
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -58,8 +58,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The entry of `CLASSIFIERS` that was chosen, with its settings.
     fitted_ : Fitted
         What it learnt from the examples: weights and biases where it is linear.
-    held_out_ : HeldOut
-        What each example is told to be by the others; a classifier that was saved has none.
+    held_out_ : HeldOut or None
+        What each example is told to be by the others; None of one that was saved.
     temperature_ : float
         What its scores are divided by to be confidences.
     n_features_in_ : int
@@ -104,8 +104,9 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise PseudoshotError(f"{len(features)} images were given, and {len(labels)} labels")
         support = support_of(features, labels, len(self.classes_))
         self.fitted_ = self.classifier_.fit(support)
-        self.held_out_ = hold_out(self.classifier_, support, self.seed)
-        self.temperature_ = choose_temperature(self.fitted_, support, self.held_out_)
+        held_out = hold_out(self.classifier_, support, self.seed)
+        self.held_out_: HeldOut | None = held_out
+        self.temperature_ = choose_temperature(self.fitted_, support, held_out)
         return self
 
     def _embedder(self) -> Embedder | None:

@@ -89,7 +89,7 @@ def from_probabilities(
     probabilities: Floats,
     skipped: tuple[str, ...] = (),
 ) -> Sorted:
-    held_out = getattr(classifier, "held_out_", None)
+    held_out = classifier.held_out_
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     seconds = classifier.classes_[order[:, 1]] if order.shape[1] > 1 else np.full(len(order), "")
     return Sorted(
@@ -98,7 +98,7 @@ def from_probabilities(
         tuple(probabilities.max(1).tolist()),
         tuple(map(str, seconds)),
         skipped,
-        held_out.in_words(classifier.classes_) if held_out is not None else "",
+        held_out.in_words(classifier.classes_.tolist()) if held_out is not None else "",
     )
 
 

@@ -30,6 +30,11 @@ def shown(text: str) -> str:
     return printable("".join(letters))
 
 
+def say(text: str) -> None:
+    """One line for a person, as long as it is."""
+    console.print(shown(text), markup=False, soft_wrap=True)
+
+
 def progress_bar(*details: str, shown: bool = True) -> Progress:
     """A progress bar with time left; `details` are format strings shown behind it.
 

@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from pseudoshot.tools.console import console
+from pseudoshot.tools.console import say
 
 _DIGEST = "digest"
 
@@ -37,19 +37,14 @@ def read(path: Path, known: Collection[str] = ()) -> tuple[dict[str, Tensor], di
     if strangers := words.keys() - {*known}:
         raise ValueError(f"its header holds {min(strangers)[:80]!r}, which is not known")
     if written is None:
-        console.print(
-            f"{path} has no digest, as files of earlier versions: it cannot be told whether it is "
-            f"still what was written",
-            markup=False,
-            soft_wrap=True,
-        )
+        say(f"{path} has no digest, as files of earlier versions: whether it changed is not known")
     elif written != digest(_as_text(words), tensors):
         raise ValueError("its content is not what was written: get or make it again")
-    refuse_not_finite(tensors)
+    _refuse_not_finite(tensors)
     return tensors, words
 
 
-def refuse_not_finite(tensors: Mapping[str, Tensor]) -> None:
+def _refuse_not_finite(tensors: Mapping[str, Tensor]) -> None:
     """A NaN or an infinity among weights makes every answer the same."""
     for name, value in tensors.items():
         if value.is_floating_point() and not bool(value.isfinite().all()):
