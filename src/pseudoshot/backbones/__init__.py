@@ -9,6 +9,7 @@ from pseudoshot.backbones.conv4_pyramid import Conv4Pyramid
 from pseudoshot.backbones.lite0 import Lite0
 from pseudoshot.backbones.resnet12 import ResNet12
 from pseudoshot.backbones.resnet_pyramid import ResNetPyramid
+from pseudoshot.backbones.resnet_pyramid_wide import ResNetPyramidWide
 from pseudoshot.backbones.wrn28_10 import WRN28x10
 from pseudoshot.tools.registry import Registry
 
@@ -21,6 +22,7 @@ BACKBONES: Registry[Backbone] = Registry(
         "lite0": Lite0,
         "resnet12": ResNet12,
         "resnet-pyramid": ResNetPyramid,
+        "resnet-pyramid-wide": ResNetPyramidWide,
         "wrn28-10": WRN28x10,
     },
 )

@@ -34,7 +34,8 @@ class ResNetPyramid(BlockBackbone):
 
     def __init__(self, channels: int, size: int) -> None:
         super().__init__(channels, size)
-        widths = (64, 128, 256) if size < LARGE_IMAGE else (32, 64, 128, 256)
+        count = 3 if size < LARGE_IMAGE else 4
+        widths = [self.dim >> halvings for halvings in reversed(range(count))]
         self.blocks = nn.Sequential(
             *(
                 nn.Sequential(Block(before, after), Residual(after), Residual(after))

@@ -1,0 +1,12 @@
+"""The residual pyramid with more channels."""
+
+from __future__ import annotations
+
+from pseudoshot.backbones.resnet_pyramid import ResNetPyramid
+
+
+class ResNetPyramidWide(ResNetPyramid):
+    """Half as many channels again, at twice the arithmetic, for long trainings: d = 384."""
+
+    dim = 384
+    floats_a_pixel = 300
