@@ -28,7 +28,8 @@ def images(tmp_path: Path) -> Path:
 
 
 def sort(images: Path, into: Path, copy: bool = True) -> None:
-    place(Sorted(FILES, ("cat", "cat", "dog"), (0.9,) * 3, ("dog", "dog", "cat")), images, into, copy)
+    result = Sorted(FILES, ("cat", "cat", "dog"), (0.9,) * 3, ("dog", "dog", "cat"))
+    place(result, images, into, copy)
 
 
 def found(into: Path) -> dict[str, bytes]:
