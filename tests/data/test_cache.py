@@ -14,8 +14,6 @@ from pseudoshot.data.checked import DIGESTS
 from pseudoshot.data.rows import Rows
 from pseudoshot.tools.errors import PseudoshotError
 
-from .conftest import noise, save
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -46,7 +44,6 @@ def test_images_are_mapped_and_read_only(photos: Path) -> None:
     images = load(str(photos), size=8).images
     assert isinstance(images, np.memmap)
     assert not images.flags.writeable
-
 
 
 def test_another_size_is_another_set(photos: Path) -> None:

@@ -41,7 +41,6 @@ class CheckedImages(np.memmap[Any, np.dtype[np.uint8]]):
     """A memory map, (n, h, w, c), that compares what is read by its first index."""
 
     _digests: Digests | None = None  # None of what was taken out of one: it has been compared
-    _bytes: npt.NDArray[np.uint8]
     _known: npt.NDArray[np.bool_]
     _path: Path
 
@@ -60,9 +59,10 @@ class CheckedImages(np.memmap[Any, np.dtype[np.uint8]]):
 
     def _are_written(self, blocks: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         assert self._digests is not None
-        size = self._digests.rows * (self._bytes.size // len(self))
+        content = self.view(np.ndarray).reshape(-1)  # kept, it would keep the map from closing
+        size = self._digests.rows * (content.size // len(self))
         for block in blocks[~self._known[blocks]]:
-            found = zlib.crc32(self._bytes[block * size : (block + 1) * size].data)
+            found = zlib.crc32(content[block * size : (block + 1) * size].data)
             self._known[block] = found == self._digests.blocks[block]
         return self._known[blocks]
 
@@ -93,7 +93,6 @@ def open_images(path: Path, shape: tuple[int, ...], digests: Digests) -> Checked
     blocks = -(-shape[0] // digests.rows)
     if len(digests.blocks) != blocks:
         raise ValueError(f"{blocks} blocks but {len(digests.blocks)} checksums")
-    images._bytes = np.asarray(images).reshape(-1)
     images._known, images._path = np.zeros(blocks, bool), path
     images._digests = digests
     return images

@@ -21,8 +21,8 @@ from rich.markup import escape
 
 from pseudoshot.data import cache, decode
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.data.rows import Rows
 from pseudoshot.data.reuse import Plan
+from pseudoshot.data.rows import Rows
 from pseudoshot.tools.console import console, progress_bar, shown
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -157,9 +157,7 @@ def identity_of(origin: Path, form: Form, part: str = "") -> dict[str, object]:
     }
 
 
-def _decode_into(
-    rows: Rows, name: str, images: Listing, form: Form, plan: Plan
-) -> dict[int, str]:
+def _decode_into(rows: Rows, name: str, images: Listing, form: Form, plan: Plan) -> dict[int, str]:
     """Append what can be read to `rows`; return the positions of the rest, with reasons."""
     done = rows.done or {"decoded": 0, "unread": []}
     position, unread, unsaved = done["decoded"], dict(done["unread"]), 0
