@@ -31,12 +31,13 @@ from pseudoshot.data.checked import (
     write_digests,
 )
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.data.rows import IMAGES, PROGRESS, Rows
+from pseudoshot.data.rows import GRAY, IMAGES, PROGRESS, Rows
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import room_for, write_text
 
 FORMAT = 2  # raise it when what is written for the same set changes
 LABELS, KEYS, DESCRIPTION = "labels.npy", "keys.npy", "set.json"
+ABOUT = "about.json"  # the little that a person asks of a set, however large it is
 PARTIAL = ".partial"  # behind the name of a version that is being built
 Keys = npt.NDArray[np.uint64]  # (n, 2): digests of what decides an image's bytes
 
@@ -117,6 +118,11 @@ def fetch(name: str, identity: Mapping[str, object], version: str, build: Build)
         ) from error
 
 
+def set_files() -> tuple[str, ...]:
+    """All names of files that a set may have."""
+    return IMAGES, GRAY, LABELS, KEYS, DESCRIPTION, ABOUT, DIGESTS, PROGRESS
+
+
 def lock_of(place: Path) -> Path:
     """Held by who builds or clears a set."""
     return place.with_name(f"{place.name}.lock")
@@ -190,8 +196,8 @@ def _build(folder: Path, build: Build, before: Before | None, about: dict[str, o
             if array is not None:
                 with room_for(partial / name):
                     np.save(partial / name, array)
+        write_text(partial / ABOUT, json.dumps({**about, "images": rows.shape[0]}))
         description = {
-            "about": about,
             "shape": rows.shape,
             "labelled": contents.labels is not None,
             "classes": contents.classes,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import room_for, write_text
 
-IMAGES = "images.bin"
+IMAGES, GRAY = "images.bin", "images.gray"
 PROGRESS = "progress.json"  # of a build that is going on
 _PIECE = 1 << 22  # bytes read at once
 
@@ -99,7 +99,7 @@ class Rows:
             self._keep_one_channel()
 
     def _keep_one_channel(self) -> None:
-        gray = self._path.with_suffix(".gray")
+        gray = self._path.with_name(GRAY)
         with room_for(gray), self._path.open("rb") as colour, gray.open("wb") as out:
             while chunk := colour.read(3 << 20):
                 out.write(chunk[::3])
