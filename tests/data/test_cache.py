@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from pseudoshot.data import cache, load
+from pseudoshot.data.checked import DIGESTS
+from pseudoshot.data.rows import Rows
 from pseudoshot.tools.errors import PseudoshotError
-
-from .conftest import noise, save
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "decoded"
 
 
-def one(rows: cache.Rows) -> cache.Contents:
+def one(rows: Rows, _: object = None) -> cache.Contents:
     rows.append(np.arange(12, dtype=np.uint8).reshape(1, 2, 2, 3))
     return cache.Contents(np.array([0]), ("only",))
 
@@ -46,53 +46,42 @@ def test_images_are_mapped_and_read_only(photos: Path) -> None:
     assert not images.flags.writeable
 
 
-def test_a_changed_folder_is_decoded_anew(photos: Path, decoded: list[object]) -> None:
-    load(str(photos), size=8)
-    changed = save(photos / "cat" / "0.png", noise(99))
-    os.utime(changed, ns=(1, 1))
-    assert not np.array_equal(load(str(photos), size=8).images[0], noise(0))
-    assert len(decoded) == 12
-    save(photos / "cat" / "new.png", noise(100))
-    assert len(load(str(photos), size=8)) == 7
-    (photos / "cat" / "new.png").rename(photos / "dog" / "new.png")
-    assert load(str(photos), size=8).class_counts().tolist() == [3, 4]
-
-
 def test_another_size_is_another_set(photos: Path) -> None:
     assert load(str(photos), size=8).size == 8
     assert load(str(photos), size=9).size == 9
 
 
 def test_an_interrupted_build_leaves_nothing(folder: Path) -> None:
-    def interrupted(rows: cache.Rows) -> cache.Contents:
+    def interrupted(rows: Rows, _: object) -> cache.Contents:
         one(rows)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cache.fetch("toy", {}, interrupted)
-    assert [path.suffix for path in folder.iterdir()] in ([".lock"], [])
-    assert cache.fetch("toy", {}, one).images.ravel().tolist() == list(range(12))
+        cache.fetch("toy", {}, "1", interrupted)
+    assert list(folder.glob("toy-*/*")) == []
+    assert cache.fetch("toy", {}, "1", one).images.ravel().tolist() == list(range(12))
 
 
 def test_the_remains_of_a_killed_build_do_not_count(folder: Path) -> None:
-    partial = cache.folder_of("toy", {}).with_suffix(".partial")
-    partial.mkdir(parents=True)
+    cache.fetch("toy", {}, "1", one)
+    (whole,) = folder.glob("toy-*/*")
+    partial = whole.rename(whole.with_name(whole.name + cache.PARTIAL))
     (partial / cache.IMAGES).write_bytes(b"half")
-    assert len(cache.fetch("toy", {}, one)) == 1
+    assert len(cache.fetch("toy", {}, "1", one)) == 1
     assert not partial.exists()
 
 
-@pytest.mark.parametrize("file", [cache.IMAGES, cache.DESCRIPTION, cache.LABELS])
-def test_a_damaged_set_is_built_again(file: str) -> None:
-    cache.fetch("toy", {}, one)
-    (cache.folder_of("toy", {}) / file).write_bytes(b"{")
-    assert cache.fetch("toy", {}, one).images.ravel().tolist() == list(range(12))
+@pytest.mark.parametrize("file", [cache.IMAGES, cache.DESCRIPTION, cache.LABELS, DIGESTS])
+def test_a_damaged_set_is_built_again(folder: Path, file: str) -> None:
+    cache.fetch("toy", {}, "1", one)
+    next(folder.glob(f"toy-*/*/{file}")).write_bytes(b"{")
+    assert cache.fetch("toy", {}, "1", one).images.ravel().tolist() == list(range(12))
 
 
 def _slow_build(folder: str, start: object, built: object) -> None:
     os.environ["PSEUDOSHOT_CACHE"] = folder
 
-    def build(rows: cache.Rows) -> cache.Contents:
+    def build(rows: Rows, _: object) -> cache.Contents:
         with built.get_lock():
             built.value += 1
         for value in range(200):
@@ -100,7 +89,7 @@ def _slow_build(folder: str, start: object, built: object) -> None:
         return cache.Contents()
 
     start.wait()
-    images = cache.fetch("shared", {}, build).images
+    images = cache.fetch("shared", {}, "1", build).images
     assert images[:, 0, 0, 0].tolist() == list(range(200))
 
 
@@ -122,4 +111,4 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("PSEUDOSHOT_CACHE", str(tmp_path / "file"))
     with pytest.raises(PseudoshotError, match="PSEUDOSHOT_CACHE"):
-        cache.fetch("toy", {}, one)
+        cache.fetch("toy", {}, "1", one)

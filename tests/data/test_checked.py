@@ -36,9 +36,7 @@ def written(folder: Path) -> Path:
 
 
 def opened(folder: Path) -> checked.CheckedImages:
-    digests = read_digests(folder)
-    assert digests is not None
-    return open_images(folder / "images.bin", SHAPE, digests)
+    return open_images(folder / "images.bin", SHAPE, read_digests(folder))
 
 
 def flip(folder: Path, image: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -38,6 +39,99 @@ def test_one_image_beside_the_subfolders_leaves_all_unlabelled(photos: Path) -> 
     save(photos / "loose.png", noise(7))
     image_set = load(str(photos), size=8)
     assert (len(image_set), image_set.labels, image_set.classes) == (7, None, ())
+
+
+def test_where_labels_are_needed_an_image_beside_the_class_folders_is_passed_over(
+    photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(photos / "loose.png", noise(7))
+    image_set = load(str(photos), size=8, labelled=True)
+    assert image_set.classes == ("cat", "dog")
+    assert image_set.class_counts().tolist() == [3, 3]
+    assert image_set.skipped == ("loose.png: beside the class folders, so of no class",)
+    assert "loose.png: beside the class folders" in capsys.readouterr().err
+    assert len(load(str(photos / "cat"), size=8, labelled=True)) == 3, "no class folders at all"
+
+
+def test_an_empty_class_folder_is_named(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (photos / "cow" / "deep").mkdir(parents=True)
+    (photos / "cow" / "notes.txt").write_text("later")
+    (photos / ".hidden").mkdir()
+    image_set = load(str(photos), size=8)
+    assert (image_set.classes, image_set.skipped) == (("cat", "dog"), ("cow/: no images in it",))
+    assert "cow/: no images in it" in capsys.readouterr().err
+
+
+@pytest.fixture
+def locked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Folders that may not be listed: tests may be run by somebody who may everything."""
+    folders: list[Path] = []
+    scandir = os.scandir
+
+    def guarded(path: Path) -> object:
+        if Path(path) in folders:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    return folders
+
+
+def test_a_locked_folder_is_named_and_the_rest_goes_on(
+    photos: Path, locked: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(photos / "cat" / "deep" / "7.png", noise(7))
+    locked += [photos / "dog", photos / "cat" / "deep"]
+    image_set = load(str(photos), size=8)
+    assert image_set.files == ("cat/0.png", "cat/1.png", "cat/2.png")
+    assert image_set.skipped == (
+        "cat/deep/: cannot be listed (Permission denied)",
+        "dog/: cannot be listed (Permission denied)",
+    )
+    assert "dog/: cannot be listed (Permission denied)" in capsys.readouterr().err
+    locked.clear()
+    assert len(load(str(photos), size=8)) == 7
+
+
+def test_nothing_but_locked_folders(photos: Path, locked: list[Path]) -> None:
+    locked += [photos / "dog", photos / "cat"]
+    with pytest.raises(PseudoshotError, match=r"no images below .*; cat/: cannot be listed"):
+        load(str(photos))
+    locked += [photos]
+    with pytest.raises(PseudoshotError, match="photos' cannot be listed: Permission denied"):
+        load(str(photos))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork") or os.getuid() != 0, reason="drops its rights")
+def test_somebody_without_rights_reads_what_is_not_locked(photos: Path, tmp_path: Path) -> None:
+    """Really locked: a folder, and an image that is read as soon as it may be."""
+    (photos / "dog").chmod(0o700)
+    (photos / "cat" / "1.png").chmod(0o600)
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    (tmp_path / "cache").mkdir(mode=0o777)
+    (tmp_path / "cache").chmod(0o777)
+
+    def seen() -> str:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+            os.environ["PSEUDOSHOT_CACHE"] = str(tmp_path / "cache")
+            found = load(str(photos), size=8)
+            os.write(writing, repr((len(found), found.skipped)).encode())
+            os._exit(0)
+        os.close(writing)
+        os.waitpid(child, 0)
+        with os.fdopen(reading) as answer:
+            return answer.read()
+
+    denied = "Permission denied"
+    skipped = (f"dog/: cannot be listed ({denied})", f"cat/1.png: {denied}")
+    assert seen() == repr((2, skipped))
+    (photos / "cat" / "1.png").chmod(0o644)
+    assert seen() == repr((3, skipped[:1]))
 
 
 def test_hidden_files_and_other_files_are_ignored(photos: Path) -> None:

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pseudoshot.data import cache, folder
-from pseudoshot.data.from_files import Encoded, Form, Listing, recipe_of
+from pseudoshot.data import cache, load
+from pseudoshot.data.checked import write_digests
+from pseudoshot.data.from_files import Encoded, Form, Listing, identity_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are the kernel's")
 
@@ -110,21 +111,17 @@ def test_a_folder_of_many_files_is_decoded(tmp_path: Path) -> None:
 def cached_set(data: Path, count: int, size: int) -> None:
     """A set in the cache as if `data` had been decoded: its images a file without content."""
     many_files(data, 4)
-    listing = Listing(folder.images_below(data))
     name = str(data.resolve())
-    place = cache.folder_of(name, recipe_of(data, listing, Form(size), None))
-    place.mkdir(parents=True)
+    load(name, size=size)
+    identity = identity_of(data, Form(size))
+    (place,) = cache.versions_in(cache.place_of(name, identity))
     with (place / cache.IMAGES).open("wb") as images:
         images.truncate(count * size * size * 3)
         images.write(np.random.default_rng(0).integers(0, 256, MB, dtype=np.uint8).data)
-    description = {
-        "shape": (count, size, size, 3),
-        "labelled": False,
-        "classes": (),
-        "skipped": (),
-        "files": (),
-    }
+    description = json.loads((place / cache.DESCRIPTION).read_text())
+    description |= {"shape": (count, size, size, 3), "files": ()}
     (place / cache.DESCRIPTION).write_text(json.dumps(description))
+    write_digests(place, cache.IMAGES, count, [cache.DESCRIPTION])
 
 
 def train_on_many(tmp_path: Path, count: int, megabytes: int) -> None:
@@ -153,9 +150,9 @@ def held_per_file(count: int) -> float:
         held = tracemalloc.get_traced_memory()[0] / count
         tracemalloc.reset_peak()
         before = tracemalloc.get_traced_memory()[0]
-        cache.folder_of("many", recipe_of(Path("many"), listing, Form(16), None))
+        listing.version(listing.keys())
         hashing = tracemalloc.get_traced_memory()[1] - before
-        assert hashing < 4 * MB, "the recipe is hashed piece by piece"
+        assert hashing < 4 * MB + 64 * count, "two small digests of each, and no text of all"
         return held
     finally:
         tracemalloc.stop()
@@ -169,12 +166,3 @@ def test_a_listed_file_takes_little_more_than_its_name() -> None:
 @pytest.mark.slow
 def test_a_million_listed_files_take_no_more_each() -> None:
     assert held_per_file(1_000_000) < sys.getsizeof("class000/image_0000000000.jpg") + 64
-
-
-def test_the_recipe_is_that_of_one_json_text() -> None:
-    """Sets decoded by earlier versions are found again."""
-    rows = [(f"é{number}", "a", number, 2) for number in range(2 * cache.ROWS_AT_A_TIME + 1)]
-    for count in (0, 1, cache.ROWS_AT_A_TIME, len(rows)):
-        plain = {"z": [1, 2.5, None], "images": rows[:count], "a": "x"}
-        piecewise = {**plain, "images": cache.Rowwise(lambda count=count: iter(rows[:count]))}
-        assert cache.folder_of("toy", plain) == cache.folder_of("toy", piecewise)

@@ -182,7 +182,7 @@ def test_with_both_checkpoints_damaged_the_run_is_left_alone(data, tmp_path, mon
 
 def test_what_a_killed_writer_left_is_removed(data, tmp_path, monkeypatch):
     latest = stopped_run(data, tmp_path / "run", monkeypatch)
-    left = latest.with_name(".fresh.safetensors.123.tmp")
+    left = latest.with_name(".fresh.safetensors.123-0.tmp")
     left.write_bytes(b"half")
     train(data, tmp_path / "run", resume=True)
     assert not left.exists()

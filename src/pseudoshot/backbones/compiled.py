@@ -62,6 +62,10 @@ def built() -> ctypes.CDLL | None:
         return None
 
 
+def compiled_folder() -> Path:
+    return cache_folder() / "compiled"
+
+
 def source_digest() -> str:
     """Which version of the C files this is."""
     texts = (path.read_bytes() for path in (*SOURCES, *HEADERS))
@@ -72,7 +76,7 @@ def _built(compiler: str) -> Path:
     """The shared object, from the cache where it has been built before."""
     # -march=native: another processor must not find what was built for this one
     about = (source_digest(), compiler, FLAGS, platform.machine(), _processor())
-    path = cache_folder() / "compiled" / f"{hashlib.sha256(repr(about).encode()).hexdigest()}.so"
+    path = compiled_folder() / f"{hashlib.sha256(repr(about).encode()).hexdigest()}.so"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         with replaced(path) as temporary:

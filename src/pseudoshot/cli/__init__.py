@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pseudoshot.cli import images, research  # noqa: F401 (each adds its commands)
+from pseudoshot.cli import cache, images, research  # noqa: F401 (each adds its commands)
 from pseudoshot.cli.app import app
 from pseudoshot.tools.console import console, shown
 from pseudoshot.tools.errors import PseudoshotError, StoppedError

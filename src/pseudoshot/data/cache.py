@@ -1,35 +1,53 @@
-"""The cache: an image set is built once, then memory-mapped, so it may be larger than memory."""
+"""The cache: an image set is built once, then memory-mapped, so it may be larger than memory.
+
+A set has a folder of its own, and in it one folder per version: what it held when it was last read.
+A new version is built with the rows of the one before at hand, which is then removed.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 from platformdirs import user_cache_dir
 
-from pseudoshot.data.checked import open_images, read_digests, write_digests
+from pseudoshot.data.checked import (
+    DIGESTS,
+    CheckedImages,
+    in_use,
+    open_images,
+    read_digests,
+    write_digests,
+)
 from pseudoshot.data.image_set import ImageSet
-from pseudoshot.tools.console import say
+from pseudoshot.data.rows import GRAY, IMAGES, PROGRESS, Rows
 from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.tools.files import write_text
+from pseudoshot.tools.files import room_for, write_text
 
-FORMAT = 1  # raise it when what is written for the same recipe changes
-IMAGES, LABELS, DESCRIPTION = "images.bin", "labels.npy", "set.json"
-PROGRESS = "progress.json"  # of a build that is going on
-ROWS_AT_A_TIME = 1000
+FORMAT = 2  # raise it when what is written for the same set changes
+LABELS, KEYS, DESCRIPTION = "labels.npy", "keys.npy", "set.json"
+ABOUT = "about.json"  # the little that a person asks of a set, however large it is
+PARTIAL = ".partial"  # behind the name of a version that is being built
+Keys = npt.NDArray[np.uint64]  # (n, 2): digests of what decides an image's bytes
+
+
+class Unread(NamedTuple):
+    """A file that could not be read."""
+
+    name: str
+    why: str
+    key: str  # of the file as it was then
 
 
 @dataclass(frozen=True)
@@ -39,82 +57,22 @@ class Contents:
     labels: npt.NDArray[np.int64] | None = None
     classes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()  # the name of the file each image came from, where it had one
-    skipped: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    keys: Keys | None = None  # of each image, where the next version may take it over
+    readers: tuple[str, ...] = ()  # by which `unread` were tried
 
 
-class Rows:
-    """The images of a set that is being built: appended to a file, never all in memory.
+@dataclass(frozen=True)
+class Before:
+    """The version of a set that there was: rows that did not change are taken from it."""
 
-    `save` notes how far a build has come; one that was interrupted goes on from `done`.
-    """
+    images: CheckedImages
+    keys: Keys
+    unread: Mapping[str, str]  # from keys to reasons
+    readers: tuple[str, ...]
 
-    def __init__(self, folder: Path) -> None:
-        self._path, self._progress = folder / IMAGES, folder / PROGRESS
-        self._count = 0
-        self._image_shape: tuple[int, ...] = ()
-        self._gray = True
-        self.done: Any = None  # what was given to the last `save`, None in a new build
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            self._restore(json.loads(self._progress.read_text("utf-8")))
-        self._file = self._path.open("r+b" if self.done is not None else "wb")
-        self._file.truncate(self._count * math.prod(self._image_shape))
-        self._file.seek(0, os.SEEK_END)
 
-    def _restore(self, saved: dict[str, Any]) -> None:
-        count, shape = int(saved["count"]), tuple(saved["image_shape"])
-        if self._path.stat().st_size < count * math.prod(shape):
-            raise ValueError("images are missing")
-        self._count, self._image_shape, self._gray = count, shape, bool(saved["gray"])
-        self.done = saved["done"]
-
-    def save(self, done: Any) -> None:
-        """Should the process end now, the next one finds all images so far, and `done`."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        record = {
-            "count": self._count,
-            "image_shape": self._image_shape,
-            "gray": self._gray,
-            "done": done,
-        }
-        write_text(self._progress, json.dumps(record))
-
-    def append(self, images: npt.NDArray[np.uint8]) -> None:
-        """Add images of shape (k, h, w, c)."""
-        if images.dtype != np.uint8 or (self._count and images.shape[1:] != self._image_shape):
-            raise PseudoshotError(
-                f"images of one size as bytes were expected, not {images.dtype} of shape "
-                f"{images.shape[1:]}: the files hold something else"
-            )
-        self._gray = self._gray and bool(np.all(images == images[..., :1]))
-        self._file.write(np.ascontiguousarray(images).data)
-        self._count += len(images)
-        self._image_shape = images.shape[1:]
-
-    def __enter__(self) -> Rows:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
-        if error is None and self._gray and self._image_shape and self._image_shape[-1] == 3:
-            self._keep_one_channel()
-
-    def _keep_one_channel(self) -> None:
-        gray = self._path.with_suffix(".gray")
-        with self._path.open("rb") as colour, gray.open("wb") as out:
-            while chunk := colour.read(3 << 20):
-                out.write(chunk[::3])
-        gray.replace(self._path)
-        self._image_shape = (*self._image_shape[:-1], 1)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self._count, *self._image_shape)
+Build = Callable[[Rows, Before | None], Contents]
 
 
 def cache_folder() -> Path:
@@ -123,64 +81,51 @@ def cache_folder() -> Path:
     return Path(given).expanduser() if given else Path(user_cache_dir("pseudoshot"))
 
 
-@dataclass(frozen=True)
-class Rowwise:
-    """A long part of a recipe: its rows are made when they are asked for, never all at once."""
-
-    rows: Callable[[], Iterator[tuple[str | int, ...]]]
-
-
-def folder_of(name: str, recipe: Mapping[str, object]) -> Path:
-    """The cache folder of the set that `recipe` determines: another recipe, another folder."""
-    digest = _digest_as_json({"format": FORMAT, **recipe})[:20]
+def place_of(name: str, identity: Mapping[str, object]) -> Path:
+    """The folder of the set that `identity` tells from all others."""
+    text = json.dumps({"format": FORMAT, **identity}, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:20]
     readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in Path(name).name)[:40]
     return cache_folder() / "decoded" / f"{readable}-{digest}"
 
 
-def _digest_as_json(recipe: Mapping[str, object]) -> str:
-    """Of the recipe as one JSON object with sorted keys, a piece of it in memory at a time."""
-    digest = hashlib.sha256()
-    for number, key in enumerate(sorted(recipe)):
-        digest.update(f"{', ' if number else '{'}{json.dumps(key)}: ".encode())
-        value = recipe[key]
-        pieces = _list_as_json(value.rows()) if isinstance(value, Rowwise) else [json.dumps(value)]
-        for piece in pieces:
-            digest.update(piece.encode())
-    digest.update(b"}" if recipe else b"{}")
-    return digest.hexdigest()
-
-
-def _list_as_json(rows: Iterator[tuple[str | int, ...]]) -> Iterable[str]:
-    yield "["
-    opening = ""
-    while some := list(itertools.islice(rows, ROWS_AT_A_TIME)):
-        yield opening + json.dumps(some)[1:-1]
-        opening = ", "
-    yield "]"
-
-
-def fetch(name: str, recipe: Mapping[str, object], build: Callable[[Rows], Contents]) -> ImageSet:
-    """The set that `recipe` determines, built by `build` if the cache does not hold it yet.
+def fetch(name: str, identity: Mapping[str, object], version: str, build: Build) -> ImageSet:
+    """A set as it is in this version, built by `build` if the cache does not hold it yet.
 
     A build happens in a folder beside the final one, which it is renamed to at the end: a build
     that was interrupted is never taken for a set, and goes on where it last saved its progress.
     A lock keeps two processes from building at once.
     """
-    folder = folder_of(name, recipe)
+    place = place_of(name, identity)
+    folder = place / hashlib.sha256(version.encode()).hexdigest()[:20]
     with suppress(_UnusableError):
         return _open(name, folder)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{folder}.lock"):
+        place.mkdir(parents=True, exist_ok=True)
+        with FileLock(lock_of(place)):
             with suppress(_UnusableError):
                 return _open(name, folder)  # another process has built it meanwhile
-            _build(folder, build)
-            return _open(name, folder)
+            place.mkdir(exist_ok=True)  # it may have been cleared
+            shutil.rmtree(folder, ignore_errors=True)
+            _build(folder, build, _before(place), {"name": name, **identity})
+            found = _open(name, folder)
+            _remove_others(place, folder)
+            return found
     except (OSError, _UnusableError) as error:
         raise PseudoshotError(
             f"the cache at {folder} cannot be written ({error}): make room or permit it, "
             "or set PSEUDOSHOT_CACHE to another folder"
         ) from error
+
+
+def set_files() -> tuple[str, ...]:
+    """All names of files that a set may have."""
+    return IMAGES, GRAY, LABELS, KEYS, DESCRIPTION, ABOUT, DIGESTS, PROGRESS
+
+
+def lock_of(place: Path) -> Path:
+    """Held by who builds or clears a set."""
+    return place.with_name(f"{place.name}.lock")
 
 
 class _UnusableError(Exception):
@@ -189,32 +134,32 @@ class _UnusableError(Exception):
 
 def _open(name: str, folder: Path) -> ImageSet:
     try:
-        description = json.loads((folder / DESCRIPTION).read_text("utf-8"))
-        image_set = _described(name, folder, description)
-        if image_set.labels is not None:
-            _check_labels(image_set.labels, len(image_set.classes))
-        return image_set
+        description, images = described(folder)
+        labels = np.load(folder / LABELS) if description["labelled"] else None
+        found = ImageSet(
+            name,
+            images,
+            labels=labels,
+            classes=tuple(description["classes"]),
+            skipped=tuple(f"{name}: {why}" for name, why, _ in description["unread"]),
+            files=tuple(description["files"]),
+        )
+        if labels is not None:
+            _check_labels(labels, len(found.classes))
     except Exception as error:  # content of any kind leads to errors of any kind
         raise _UnusableError(str(error)) from error
+    with suppress(OSError):
+        os.utime(folder / DIGESTS)  # when it was last used
+    return found
 
 
-def _described(name: str, folder: Path, description: dict[str, Any]) -> ImageSet:
+def described(folder: Path) -> tuple[dict[str, Any], CheckedImages]:
+    """What a version says of itself, and its images."""
+    description = json.loads((folder / DESCRIPTION).read_text("utf-8"))
     shape = tuple(description["shape"])
-    images, digests = folder / IMAGES, read_digests(folder)
-    if images.stat().st_size != math.prod(shape):
-        raise ValueError(f"{images} has not the size it should have")
-    if digests is None:
-        say(f"{folder} has no digests, as sets of earlier versions: delete it to decode it again")
-    return ImageSet(
-        name,
-        np.memmap(images, dtype=np.uint8, mode="r", shape=shape)
-        if digests is None
-        else open_images(images, shape, digests),
-        labels=np.load(folder / LABELS) if description["labelled"] else None,
-        classes=tuple(description["classes"]),
-        skipped=tuple(description["skipped"]),
-        files=tuple(description["files"]),
-    )
+    if (folder / IMAGES).stat().st_size != math.prod(shape):
+        raise ValueError(f"{folder / IMAGES} has not the size it should have")
+    return description, open_images(folder / IMAGES, shape, read_digests(folder))
 
 
 def _check_labels(labels: npt.NDArray[np.int64], classes: int) -> None:
@@ -222,28 +167,57 @@ def _check_labels(labels: npt.NDArray[np.int64], classes: int) -> None:
         raise ValueError("labels that are no classes")
 
 
-def _build(folder: Path, build: Callable[[Rows], Contents]) -> None:
-    partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(folder, ignore_errors=True)
+def versions_in(place: Path) -> list[Path]:
+    """The complete versions of a set, the last that was used first."""
+    found = [path for path in place.iterdir() if path.suffix != PARTIAL and path.is_dir()]
+    kept = [path for path in found if (path / DIGESTS).is_file()]
+    return sorted(kept, key=lambda path: (path / DIGESTS).stat().st_mtime_ns, reverse=True)
+
+
+def _before(place: Path) -> Before | None:
+    for folder in versions_in(place):
+        with suppress(Exception):  # content of any kind leads to errors of any kind
+            description, images = described(folder)
+            keys = np.load(folder / KEYS)
+            if keys.dtype == np.uint64 and keys.shape == (len(images), 2):
+                unread = {key: why for _, why, key in description["unread"]}
+                return Before(images, keys, unread, tuple(description["readers"]))
+    return None
+
+
+def _build(folder: Path, build: Build, before: Before | None, about: dict[str, object]) -> None:
+    partial = folder.with_name(folder.name + PARTIAL)
     partial.mkdir(exist_ok=True)
     try:
         with Rows(partial) as rows:
-            contents = build(rows)
-        if contents.labels is not None:
-            np.save(partial / LABELS, contents.labels)
+            contents = build(rows, before)
+        arrays = {LABELS: contents.labels, KEYS: contents.keys}
+        for name, array in arrays.items():
+            if array is not None:
+                with room_for(partial / name):
+                    np.save(partial / name, array)
+        write_text(partial / ABOUT, json.dumps({**about, "images": rows.shape[0]}))
         description = {
             "shape": rows.shape,
             "labelled": contents.labels is not None,
             "classes": contents.classes,
-            "skipped": contents.skipped,
+            "unread": contents.unread,
+            "readers": contents.readers,
             "files": contents.files,
         }
-        (partial / DESCRIPTION).write_text(json.dumps(description), "utf-8")
+        write_text(partial / DESCRIPTION, json.dumps(description))
         (partial / PROGRESS).unlink(missing_ok=True)
-        others = [DESCRIPTION, *([LABELS] if contents.labels is not None else [])]
+        others = [DESCRIPTION, *(name for name, array in arrays.items() if array is not None)]
         write_digests(partial, IMAGES, rows.shape[0], others)
         partial.rename(folder)
     except BaseException:
         if not (partial / PROGRESS).is_file():  # nothing was saved that could be gone on from
             shutil.rmtree(partial, ignore_errors=True)
         raise
+
+
+def _remove_others(place: Path, kept: Path) -> None:
+    """Earlier versions, but not one that a process reads: the next build removes that."""
+    for path in place.iterdir():
+        if path != kept and not in_use(path / IMAGES):
+            shutil.rmtree(path, ignore_errors=True)

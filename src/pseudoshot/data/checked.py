@@ -10,13 +10,20 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.files import write_text
+
+try:
+    import fcntl
+except ImportError:  # on Windows, which deletes no file that is open
+    fcntl = None  # type: ignore[assignment]
 
 DIGESTS = "digests.json"
 BLOCK = 1 << 22  # bytes, a few milliseconds to read
@@ -34,7 +41,6 @@ class CheckedImages(np.memmap[Any, np.dtype[np.uint8]]):
     """A memory map, (n, h, w, c), that compares what is read by its first index."""
 
     _digests: Digests | None = None  # None of what was taken out of one: it has been compared
-    _bytes: npt.NDArray[np.uint8]
     _known: npt.NDArray[np.bool_]
     _path: Path
 
@@ -45,16 +51,26 @@ class CheckedImages(np.memmap[Any, np.dtype[np.uint8]]):
 
     def _compare(self, rows: npt.NDArray[np.int64]) -> None:
         assert self._digests is not None
-        touched = np.unique(rows // self._digests.rows)
-        size = self._digests.rows * (self._bytes.size // len(self))
-        for block in touched[~self._known[touched]]:
-            found = zlib.crc32(self._bytes[block * size : (block + 1) * size].data)
-            if found != self._digests.blocks[block]:
-                raise PseudoshotError(
-                    f"the decoded images {self._path} are not what was written: delete that "
-                    f"folder, and they are decoded again"
-                )
-            self._known[block] = True
+        if not self._are_written(np.unique(rows // self._digests.rows)).all():
+            raise PseudoshotError(
+                f"the decoded images {self._path} are not what was written: delete that folder, "
+                f"and they are decoded again"
+            )
+
+    def _are_written(self, blocks: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        assert self._digests is not None
+        content = self.view(np.ndarray).reshape(-1)  # kept, it would keep the map from closing
+        size = self._digests.rows * (content.size // len(self))
+        for block in blocks[~self._known[blocks]]:
+            found = zlib.crc32(content[block * size : (block + 1) * size].data)
+            self._known[block] = found == self._digests.blocks[block]
+        return self._known[blocks]
+
+    def intact(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Of each of these rows, whether it lies in a block that is what was written."""
+        assert self._digests is not None
+        blocks, of_row = np.unique(rows // self._digests.rows, return_inverse=True)
+        return self._are_written(blocks)[of_row]
 
 
 def _rows(index: Any, count: int) -> npt.NDArray[np.int64]:
@@ -71,14 +87,36 @@ def _rows(index: Any, count: int) -> npt.NDArray[np.int64]:
 
 
 def open_images(path: Path, shape: tuple[int, ...], digests: Digests) -> CheckedImages:
-    images = CheckedImages(path, dtype=np.uint8, mode="r", shape=shape)
+    with path.open("rb") as file:
+        _share(file)
+        images = CheckedImages(file, dtype=np.uint8, mode="r", shape=shape)
     blocks = -(-shape[0] // digests.rows)
     if len(digests.blocks) != blocks:
         raise ValueError(f"{blocks} blocks but {len(digests.blocks)} checksums")
-    images._bytes = np.asarray(images).reshape(-1)
     images._known, images._path = np.zeros(blocks, bool), path
     images._digests = digests
     return images
+
+
+def _share(file: IO[bytes]) -> None:
+    """Say that the file is in use, for as long as it is mapped: a map keeps what it was made of."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def in_use(path: Path) -> bool:
+    """Whether these images are open, here or in another process."""
+    if fcntl is None:
+        return False
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # not there, or a file system without locks
+        return False
+    return False
 
 
 def write_digests(folder: Path, images: str, count: int, others: list[str]) -> None:
@@ -91,15 +129,16 @@ def write_digests(folder: Path, images: str, count: int, others: list[str]) -> N
         while part := file.read(rows * max(a_row, 1)):
             blocks.append(zlib.crc32(part))
     found = Digests({name: _of_file(folder / name) for name in others}, rows, blocks)
-    (folder / DIGESTS).write_text(json.dumps(found._asdict()), "utf-8")
+    text = json.dumps(found._asdict())
+    write_text(folder / DIGESTS, f"{text}\n{hashlib.sha256(text.encode()).hexdigest()}")
 
 
-def read_digests(folder: Path) -> Digests | None:
-    """Those of a set whose other files are what was written; None of one that has none."""
-    path = folder / DIGESTS
-    if not path.exists():
-        return None
-    found = Digests(**json.loads(path.read_text("utf-8")))
+def read_digests(folder: Path) -> Digests:
+    """Those of a set whose other files are what was written; else a ValueError."""
+    text, _, own = (folder / DIGESTS).read_text("utf-8").partition("\n")
+    if hashlib.sha256(text.encode()).hexdigest() != own:
+        raise ValueError(f"{DIGESTS} is not what was written")
+    found = Digests(**json.loads(text))
     for name, written in found.files.items():
         if _of_file(folder / name) != written:
             raise ValueError(f"{name} is not what was written")

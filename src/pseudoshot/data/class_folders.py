@@ -56,7 +56,8 @@ class ClassFolderSource(Source):
         if len(found) < len(classes):
             raise self._incomplete(place, split, found)
         images = Listing(image for name in classes for image in found[name])
-        return load_files(f"{self.name}:{split}", place, images, Form(size, self.zoom), classes)
+        form = Form(size, self.zoom)
+        return load_files(f"{self.name}:{split}", place, images, form, classes, split)
 
     def _incomplete(self, place: Path, split: str, found: dict[str, Listing]) -> PseudoshotError:
         classes = class_list(self.name, split)

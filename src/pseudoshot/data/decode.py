@@ -17,10 +17,12 @@ from pseudoshot.tools.errors import PseudoshotError
 # Pillow tells formats by content, and some that it knows start other programs: these do not.
 FORMATS = (
     *("PNG", "JPEG", "MPO", "JPEG2000", "GIF", "WEBP", "AVIF", "BMP", "DIB", "TIFF", "PPM"),
-    *("TGA", "PCX", "ICO", "SGI"),
+    *("TGA", "PCX", "ICO", "SGI", "HEIF"),
 )
 # Images too, though not to be read here: they are listed among the skipped, not passed over.
-UNREADABLE = frozenset({".heic", ".heif", ".dng", ".cr2", ".nef", ".arw", ".psd", ".svg", ".jxl"})
+UNREADABLE = frozenset({".dng", ".cr2", ".nef", ".arw", ".psd", ".svg", ".jxl"})
+HEIC = frozenset({".heic", ".heif", ".hif"})  # read where the extra heic is installed
+_HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 
 # A file of a few bytes may declare any number of pixels, and decoding would make room for all.
 MOST_PIXELS = 1 << 27
@@ -41,16 +43,22 @@ _UPRIGHT = {  # by EXIF orientation, how to turn an image so that it stands as i
 
 @functools.cache
 def formats() -> tuple[str, ...]:
-    """Those of FORMATS that the installed Pillow can read."""
+    """Those of FORMATS that the installed Pillow can read; HEIF by a library of its own."""
     Image.init()
+    try:
+        import pillow_heif
+    except ImportError:
+        Image.OPEN.pop("HEIF", None)
+    else:
+        pillow_heif.register_heif_opener()
     return tuple(name for name in FORMATS if name in Image.OPEN)
 
 
 @functools.cache
 def extensions() -> frozenset[str]:
-    """The file name endings of images, such as '.png', those of UNREADABLE among them."""
-    known = Image.registered_extensions()
-    return UNREADABLE | {ending for ending, name in known.items() if name in formats()}
+    """The file name endings of images, such as '.png', those that may not be read among them."""
+    readable, known = formats(), Image.registered_extensions()
+    return UNREADABLE | HEIC | {ending for ending, name in known.items() if name in readable}
 
 
 def decode(file: Path | IO[bytes], size: int, zoom: float = 1.0) -> npt.NDArray[np.uint8]:
@@ -58,16 +66,15 @@ def decode(file: Path | IO[bytes], size: int, zoom: float = 1.0) -> npt.NDArray[
 
     The short side is scaled to round(size * zoom) pixels, of which the central `size` are kept.
     Transparency goes on white; of an animation the first frame counts; EXIF rotation is applied.
+    A file, the Pillow image of it and the array of that give the same bytes: a JPEG is decoded in
+    full and never by its own scaling, which is faster but no resampling that others could repeat.
     Raises PseudoshotError with the reason if the file cannot be read.
     """
     try:
-        with Image.open(file, formats=formats()) as image:
-            short_side = round(size * zoom)
-            with _turn_of(image):
-                image.draft(None, (2 * short_side, 2 * short_side))
-                return to_square(image, size, size / short_side)
+        with Image.open(file, formats=formats()) as image, _turn_of(image):
+            return to_square(image, size, size / round(size * zoom))
     except Exception as error:  # a damaged file makes a decoder raise nearly anything
-        raise PseudoshotError(_reason(error)) from error
+        raise PseudoshotError(_reason(error, file)) from error
 
 
 def to_square(image: Image.Image, size: int, part: float = 1.0) -> npt.NDArray[np.uint8]:
@@ -105,11 +112,13 @@ def _orientation(image: Image.Image) -> int:
 
 
 def resize_all(images: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
-    """Decoded square images (n, h, h, c) at `size`; as they are if that is their size."""
+    """The central squares of decoded images (n, h, w, 1 or 3) at `size`, as those of files."""
     if images.shape[1:3] == (size, size):
         return images
-    resized = [np.asarray(_central_square(Image.fromarray(image), size)) for image in images]
-    return np.stack(resized)
+    gray = images.shape[3] == 1
+    opened = (Image.fromarray(image[..., 0] if gray else image) for image in images)
+    resized = np.stack([np.asarray(_central_square(image, size)) for image in opened])
+    return resized[..., None] if gray else resized
 
 
 def _central_square(image: Image.Image, size: int, part: float = 1.0) -> Image.Image:
@@ -124,9 +133,7 @@ def _to_8_bits(image: Image.Image) -> Image.Image:
     """Any mode as L or RGB, which can be resized without a further thought."""
     if image.mode in ("L", "RGB") and not image.has_transparency_data:
         return image
-    if image.mode.startswith("I;16"):
-        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-    if image.mode in ("I", "F"):
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         return Image.fromarray(to_bytes(np.asarray(image)))
     if image.has_transparency_data:
         white = Image.new("RGBA", image.size, "white")
@@ -146,8 +153,19 @@ def to_bytes(values: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
     return np.rint((finite - low) * (255.0 / max(high - low, 1e-12))).astype(np.uint8)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, file: Path | IO[bytes]) -> str:
     if isinstance(error, UnidentifiedImageError):
-        return "not an image"
+        unread = "HEIF" not in formats() and _is_heic(file)
+        return "pip install 'pseudoshot[heic]' reads HEIC" if unread else "not an image"
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split()) or type(error).__name__
+
+
+def _is_heic(file: Path | IO[bytes]) -> bool:
+    """By its first bytes, as Pillow tells formats."""
+    if isinstance(file, Path):
+        with file.open("rb") as opened:
+            return _is_heic(opened)
+    file.seek(0)
+    start = file.read(12)
+    return start[4:8] == b"ftyp" and start[8:12] in _HEIC_BRANDS

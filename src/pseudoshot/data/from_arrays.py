@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import numpy.typing as npt
 from pseudoshot.data import cache
 from pseudoshot.data.decode import resize_all
 from pseudoshot.data.image_set import ImageSet
+from pseudoshot.data.rows import Rows
 from pseudoshot.tools.errors import PseudoshotError
 
 
@@ -23,7 +26,7 @@ def load_arrays(
 ) -> ImageSet:
     """The set that `read` finds in `files`: the images (n, h, h, 3) of each class in turn."""
 
-    def build(rows: cache.Rows) -> cache.Contents:
+    def build(rows: Rows, _: cache.Before | None) -> cache.Contents:
         counts = []
         for images in read():
             _check(name, images)
@@ -31,8 +34,10 @@ def load_arrays(
             counts.append(len(images))
         return cache.Contents(np.repeat(np.arange(len(classes)), counts), classes)
 
-    recipe = {"files": [_stamp(file) for file in files], "classes": classes, "size": size}
-    return cache.fetch(name, recipe, build)
+    places = [str(file.resolve()) for file in files]
+    identity = {"origin": os.path.commonpath(places), "part": name, "form": [size]}
+    version = json.dumps([places, [_stamp(file) for file in files], classes])
+    return cache.fetch(name, identity, version, build)
 
 
 def _check(name: str, images: npt.NDArray[np.uint8]) -> None:
@@ -44,6 +49,6 @@ def _check(name: str, images: npt.NDArray[np.uint8]) -> None:
         )
 
 
-def _stamp(file: Path) -> tuple[str, int, int]:
+def _stamp(file: Path) -> tuple[int, int]:
     stat = file.stat()
-    return str(file.resolve()), stat.st_size, stat.st_mtime_ns
+    return stat.st_size, stat.st_mtime_ns

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import os
 import warnings
 from array import array
@@ -19,6 +21,8 @@ from rich.markup import escape
 
 from pseudoshot.data import cache, decode
 from pseudoshot.data.image_set import ImageSet
+from pseudoshot.data.reuse import Plan
+from pseudoshot.data.rows import Rows
 from pseudoshot.tools.console import console, progress_bar, shown
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -68,6 +72,22 @@ class Listing:
     def __iter__(self) -> Iterator[Encoded]:
         return (self[position] for position in range(len(self)))
 
+    def keys(self) -> cache.Keys:
+        """Of each image, (n, 2): another where its name, its size or its time is."""
+        digests = bytearray()
+        for position, name in enumerate(self._names):
+            first, second = self._stamps[2 * position : 2 * position + 2]
+            text = f"{first} {second} {name}".encode(errors="surrogatepass")
+            digests += hashlib.blake2b(text, digest_size=16).digest()
+        return np.frombuffer(digests, np.uint64).reshape(-1, 2)
+
+    def version(self, keys: cache.Keys) -> str:
+        """Changes when an image, the order or a label does."""
+        digest, known = hashlib.sha256(keys.tobytes()), {n: i for i, n in enumerate(self._known)}
+        digest.update(json.dumps(list(known)).encode())
+        digest.update(np.fromiter((known[n] for n in self._labels), np.int32, len(self)).tobytes())
+        return digest.hexdigest()
+
     @property
     def labels(self) -> list[str]:
         """The different labels in alphabetical order; '' is that of images without one."""
@@ -89,81 +109,97 @@ def load_files(
     images: Listing,
     form: Form,
     classes: tuple[str, ...] | None,
+    part: str = "",
 ) -> ImageSet:
     """The images in the order given, labelled by their place in `classes` unless that is None.
 
     Those that cannot be read are left out, reported in one line and listed in `skipped`; a class
-    without a readable image is no class.
+    without a readable image is no class. `part` tells apart sets that come from one origin.
     """
-    recipe = recipe_of(origin, images, form, classes)
+    keys, readers = images.keys(), decode.formats()
 
-    def build(rows: cache.Rows) -> cache.Contents:
-        unread = _decode_into(rows, name, images, form)
-        skipped = tuple(f"{images[position].name}: {why}" for position, why in unread.items())
+    def build(rows: Rows, before: cache.Before | None) -> cache.Contents:
+        unread = _decode_into(rows, name, images, form, Plan(keys, before, readers))
         if len(unread) == len(images):
+            first, why = next(iter(unread.items()))
             raise PseudoshotError(
                 f"none of the {len(images)} images of '{name}' could be read, "
-                f"the first of them for this reason: {skipped[0]}"
+                f"the first of them for this reason: {images[first].name}: {why}"
             )
+        skipped = tuple(
+            cache.Unread(images[position].name, why, keys[position].tobytes().hex())
+            for position, why in unread.items()
+        )
         read = [position for position in range(len(images)) if position not in unread]
         files = tuple(images[position].name for position in read)
         if classes is None:
-            return cache.Contents(files=files, skipped=skipped)
+            return cache.Contents(None, (), files, skipped, keys[read], readers)
         seen = {images[position].label for position in read}
         kept = tuple(label for label in classes if label in seen)
         index = {label: number for number, label in enumerate(kept)}
         labels = np.fromiter((index[images[row].label] for row in read), np.int64, len(read))
-        return cache.Contents(labels, kept, files, skipped)
+        return cache.Contents(labels, kept, files, skipped, keys[read], readers)
 
-    image_set = cache.fetch(name, recipe, build)
+    identity = identity_of(origin, form, part)
+    version = json.dumps([images.version(keys), classes, readers])
+    image_set = cache.fetch(name, identity, version, build)
     if image_set.skipped:
-        _report(image_set, images, cache.folder_of(name, recipe) / cache.DESCRIPTION)
+        _report(image_set, images, cache.place_of(name, identity))
     return image_set
 
 
-def recipe_of(
-    origin: Path, images: Listing, form: Form, classes: tuple[str, ...] | None
-) -> dict[str, object]:
-    """All that decides what is stored."""
+def identity_of(origin: Path, form: Form, part: str = "") -> dict[str, object]:
+    """What tells a set from all others, whatever its images are at a time."""
     return {
         "origin": str(origin.resolve()),
-        "images": cache.Rowwise(lambda: ((i.name, i.label, *i.stamp) for i in images)),
+        "part": part,
         "form": [form.size, form.zoom, form.invert],
-        "classes": classes,
     }
 
 
-def _decode_into(rows: cache.Rows, name: str, images: Listing, form: Form) -> dict[int, str]:
+def _decode_into(rows: Rows, name: str, images: Listing, form: Form, plan: Plan) -> dict[int, str]:
     """Append what can be read to `rows`; return the positions of the rest, with reasons."""
     done = rows.done or {"decoded": 0, "unread": []}
-    first, unread = done["decoded"], dict(done["unread"])
+    position, unread, unsaved = done["decoded"], dict(done["unread"]), 0
     with warnings.catch_warnings(), progress_bar() as bar:
         warnings.simplefilter("ignore")  # of large or untidy files, which are read all the same
-        task = bar.add_task(f"reading {escape(shown(name))}", total=len(images), completed=first)
-        outcomes = _in_parallel((images[i] for i in range(first, len(images))), form)
-        for position, outcome in enumerate(outcomes, start=first):
-            if isinstance(outcome, str):
-                unread[position] = outcome
+        task = bar.add_task(f"reading {escape(shown(name))}", total=len(images), completed=position)
+        for outcome in _in_parallel(plan.steps(position), images, form):
+            if isinstance(outcome, range):
+                rows.append(plan.take(outcome))
+                position += len(outcome)
             else:
-                rows.append(outcome[None])
-            bar.advance(task)
-            if (position + 1) % SAVE_EVERY == 0:
-                rows.save({"decoded": position + 1, "unread": list(unread.items())})
+                if isinstance(outcome, str):
+                    unread[position] = outcome
+                else:
+                    rows.append(outcome[None])
+                position, unsaved = position + 1, unsaved + 1
+            bar.update(task, completed=position)
+            if unsaved >= SAVE_EVERY:
+                rows.save({"decoded": position, "unread": list(unread.items())})
+                unsaved = 0
     return unread
 
 
-def _in_parallel(images: Iterator[Encoded], form: Form) -> Iterator[npt.NDArray[np.uint8] | str]:
-    """The pixels of each image or the reason why not, in order, a bounded number in memory."""
+def _in_parallel(
+    steps: Iterator[int | range | str], images: Listing, form: Form
+) -> Iterator[npt.NDArray[np.uint8] | range | str]:
+    """The pixels of each image to decode or the reason why not, and other steps as they are; in
+    order, a bounded number in memory."""
     workers = os.cpu_count() or 1
-    waiting: deque[Future[npt.NDArray[np.uint8] | str]] = deque()
+    waiting: deque[Future[npt.NDArray[np.uint8] | str] | range | str] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
             while True:
-                for image in itertools.islice(images, 8 * workers - len(waiting)):
-                    waiting.append(pool.submit(_decode, image, form))
+                for step in itertools.islice(steps, 8 * workers - len(waiting)):
+                    if isinstance(step, int):
+                        waiting.append(pool.submit(_decode, images[step], form))
+                    else:
+                        waiting.append(step)
                 if not waiting:
                     return
-                yield waiting.popleft().result()
+                first = waiting.popleft()
+                yield first.result() if isinstance(first, Future) else first
         finally:  # an interrupted build does not first decode what is waiting
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -176,13 +212,13 @@ def _decode(image: Encoded, form: Form) -> npt.NDArray[np.uint8] | str:
     return 255 - pixels if form.invert else pixels
 
 
-def _report(image_set: ImageSet, images: Listing, full_list: Path) -> None:
+def _report(image_set: ImageSet, images: Listing, place: Path) -> None:
     read, count = set(image_set.files), len(image_set.skipped)
     unread = itertools.islice((image.name for image in images if image.name not in read), 3)
     names = shown(", ".join([*unread, *(["…"] if count > 3 else [])]))
     console.print(
         f"skipped {count} of {len(images)} files that could not be read: {names} "
-        f"(full list in {full_list})",
+        f"(full list in {place}/*/{cache.DESCRIPTION})",
         markup=False,
         soft_wrap=True,
     )

@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from pseudoshot.data import cache
 from pseudoshot.data.image_set import ImageSet
+from pseudoshot.data.rows import Rows
 from pseudoshot.data.source import Source, SplitCount
 
 DEJAVU = (
@@ -49,15 +50,7 @@ class Glyphs(Source):
         return SplitCount(split, len(letters), len(letters), images, published=False)
 
     def load(self, place: Path, split: str, size: int) -> ImageSet:
-        recipe = {
-            "glyphs": split,
-            "size": size,
-            "em": EM,
-            "matplotlib": matplotlib.__version__,
-            "pillow": PIL.__version__,
-        }
-
-        def build(rows: cache.Rows) -> cache.Contents:
+        def build(rows: Rows, _: cache.Before | None) -> cache.Contents:
             letters = alphabet(split)
             labels = []
             for label, letter in enumerate(letters):
@@ -67,7 +60,8 @@ class Glyphs(Source):
             names = tuple(f"U+{ord(letter):04X} {unicodedata.name(letter)}" for letter in letters)
             return cache.Contents(np.array(labels, dtype=np.int64), names)
 
-        return cache.fetch(f"{self.name}:{split}", recipe, build)
+        version = f"{EM} {matplotlib.__version__} {PIL.__version__}"
+        return cache.fetch(f"{self.name}:{split}", {"glyphs": split, "size": size}, version, build)
 
 
 @functools.cache

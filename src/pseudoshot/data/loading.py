@@ -22,11 +22,13 @@ def load(
     root: Path | None = None,
     size: int | None = None,
     rotations: bool = False,
+    labelled: bool = False,
 ) -> ImageSet:
     """The images that `data` stands for: a folder, or a name of SOURCES such as "cifar-fs:test".
 
     A split behind the name wins over `split`; without either it is "train". A folder has no splits
-    and ignores `split`. A folder called like a named set is reached as "./glyphs".
+    and ignores `split`. A folder called like a named set is reached as "./glyphs". With `labelled`
+    images beside class folders are left out; without, they leave all images without a label.
 
     >>> load("glyphs:test")
     ImageSet('glyphs:test': 1452 images of 28x28x1, 121 classes)
@@ -42,7 +44,7 @@ def load(
         turnable = ", ".join(source.name for source in SOURCES.values() if source.rotations)
         raise PseudoshotError(f"rotations as extra classes are for {turnable}, not for '{data}'")
     if source is None:
-        return folder.load_folder(_existing(data), size or folder.DEFAULT_SIZE)
+        return folder.load_folder(_existing(data), size or folder.DEFAULT_SIZE, labelled=labelled)
     image_set = _load_named(source, suffix if suffix is not None else split or "train", root, size)
     return add_rotations(image_set) if rotations else image_set
 
@@ -99,6 +101,16 @@ def parse(data: str, names: Container[str]) -> tuple[str, str | None]:
     """
     base, colon, split = data.partition(":")
     return (base, split) if colon and base in names else (data, None)
+
+
+def images_of_folder(
+    place: Path, size: int, *, labelled: bool = False, stay_inside: bool = False
+) -> ImageSet:
+    """A folder's images and nothing else: what is called like a named set is a folder here."""
+    place = expanded(place)
+    if not place.is_dir():
+        raise PseudoshotError(f"'{place}' is not a folder: give a folder of images")
+    return folder.load_folder(place, size, labelled=labelled, stay_inside=stay_inside)
 
 
 def _load_named(source: Source, split: str, root: Path | None, size: int | None) -> ImageSet:

@@ -53,7 +53,7 @@ class Omniglot(Source):
             )
         images = Listing(image for name in classes for image in by_class[name])
         form = Form(size, invert=True)  # the originals are black on white
-        return load_files(f"{self.name}:{split}", place, images, form, classes)
+        return load_files(f"{self.name}:{split}", place, images, form, classes, split)
 
 
 def _part(place: Path, part: str) -> Path:

@@ -17,7 +17,6 @@ from pseudoshot.readings import PLAIN, Reading
 from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tools.errors import PseudoshotError
 
-Interpolation: TypeAlias = Literal["bicubic", "bilinear"]
 # Of pixels in [0, 1]; beyond these a network sees nothing, or nothing but infinities.
 Mean: TypeAlias = Annotated[float, Field(ge=-1e3, le=1e3)]
 Deviation: TypeAlias = Annotated[float, Field(ge=1e-4, le=1e4)]
@@ -42,8 +41,13 @@ class ModelCard(BaseModel):
     trained_on: str = ""
     labels: str = ""  # those it was pre-trained with; "": none
     config: dict[str, Any] = {}  # what else it takes to build a network from outside again
-    # how arrays of another size are brought to the model's; files are always bicubic
-    interpolation: Interpolation = "bilinear"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_versions(cls, fields: Any) -> Any:
+        """They said how arrays were resized, which are now resized as files always were."""
+        known = isinstance(fields, dict) and fields.get("interpolation") in ("bicubic", "bilinear")
+        return {k: v for k, v in fields.items() if k != "interpolation"} if known else fields
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

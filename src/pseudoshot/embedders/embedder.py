@@ -24,8 +24,9 @@ from pseudoshot.classifiers import (
     classifier_settings,
 )
 from pseudoshot.data import ImageSet
-from pseudoshot.embedders.card import Interpolation, ModelCard, card_digest
+from pseudoshot.embedders.card import ModelCard, card_digest
 from pseudoshot.embedders.head import load_head, trained_with
+from pseudoshot.embedders.inputs import Images, to_image_set
 from pseudoshot.embedders.networks import FunctionNetwork, build_network
 from pseudoshot.embedders.pixels import inked, to_form
 from pseudoshot.heads import Head
@@ -145,7 +146,6 @@ class Embedder(nn.Module):
         mean: float | Sequence[float] = 0.0,
         std: float | Sequence[float] = 1.0,
         channels: int = 3,
-        interpolation: Interpolation = "bicubic",
         similarity: Similarity = "sns",
         labels: str = "",
     ) -> Self:
@@ -167,7 +167,6 @@ class Embedder(nn.Module):
                 std=_per_channel(std, channels),
                 similarity=similarity,
                 labels=labels,
-                interpolation=interpolation,
             )
         except ValidationError as error:
             raise PseudoshotError(f"an embedder cannot be so: {validation_line(error)}") from error
@@ -191,7 +190,7 @@ class Embedder(nn.Module):
         return (images - mean) / std
 
     def preprocess(self, images: npt.NDArray[np.uint8]) -> Tensor:
-        """uint8 (B, h, w, c) to (B, channels, size, size) in [0, 1]."""
+        """uint8 (B, h, w, c) to (B, channels, size, size) in [0, 1], as files are."""
         return to_form(images, self.card)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -220,12 +219,14 @@ class Embedder(nn.Module):
             embeddings: Tensor = self(views.to(self.device).flatten(0, 1)).cpu()
         return embeddings
 
-    def embed(
-        self, images: ImageSet | npt.NDArray[np.uint8], batch: int | None = None, bar: bool = True
-    ) -> Tensor:
-        """The embedding of every image, (n, d): once is enough, it does not depend on the batch."""
+    def embed(self, images: Images, batch: int | None = None, bar: bool = True) -> Tensor:
+        """The embedding of every image, (n, d): once is enough, it does not depend on the batch.
+
+        Images are an ImageSet; a folder; a list of paths, Pillow images, arrays or tensors; or an
+        array (n, h, w, c) or a tensor (n, c, h, w) of bytes, or of floats in [0, 1].
+        """
         keep_freed_memory()  # or half of the time is spent asking for it again
-        pixels = images.images if isinstance(images, ImageSet) else images
+        pixels = to_image_set(images, self.card.size).images
         embeddings = torch.empty(len(pixels), self.dim)
         batch = batch or self._batch
         with self._at_test(), progress_bar(shown=bar) as progress:

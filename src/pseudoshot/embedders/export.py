@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from pseudoshot.embedders.card import ModelCard
 from pseudoshot.embedders.embedder import Embedder
 from pseudoshot.embedders.loading import load
 from pseudoshot.tools.errors import PseudoshotError
@@ -22,6 +23,28 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-3  # of the largest number in an embedding: the checked difference from torch
 CHECKED = (1, 2, 64)  # images at once
 _INPUT, _OUTPUT = "images", "embeddings"
+_PREPARE = """\
+import numpy as np
+from PIL import Image, ImageOps
+
+def prepare(file):
+    image = ImageOps.exif_transpose(Image.open(file))
+    if image.mode.startswith("I"):
+        values = np.asarray(image, np.float64)
+        values = values * (255 / 65535 if values.max() > 255 else 1)
+        image = Image.fromarray(np.rint(values).astype(np.uint8))
+    elif image.has_transparency_data:
+        white = Image.new("RGBA", image.size, "white")
+        white.alpha_composite(image.convert("RGBA"))
+        image = white
+    image = image.convert("RGB")
+    side = min(image.size)
+    left, top = (image.width - side) / 2, (image.height - side) / 2
+    box = (left, top, left + side, top + side)
+    square = image.resize(({size}, {size}), Image.Resampling.BICUBIC, box, reducing_gap=3.0){gray}
+    pixels = np.asarray(square, np.float32).reshape({size}, {size}, -1) / 255
+    return pixels.transpose(2, 0, 1)[None]
+"""
 
 
 def export_onnx(run: str | Path, file: Path, reading: str | None = None) -> dict[str, str]:
@@ -51,14 +74,21 @@ def describe(embedder: Embedder) -> dict[str, str]:
     return {
         "input": f"{_INPUT}, float32 (batch, {card.channels}, {card.size}, {card.size}): {colours}",
         "preprocessing": (
-            f"cut the central square, resize it to {card.size} x {card.size} (bicubic, "
-            f"antialiased), divide bytes by 255; mean and deviation are taken care of inside"
+            f"cut the central square, resize it to {card.size} x {card.size} (Pillow's bicubic), "
+            f"divide bytes by 255; mean and deviation are taken care of inside"
         ),
+        "preprocessing_in_python": _prepare(card),
         "output": f"{_OUTPUT}, float32 (batch, {embedder.dim})",
         "similarity": f"{card.similarity}: for sns and cosine compare directions of embeddings",
         "trained_on": card.trained_on,
         "card": json.dumps(card.model_dump()),
     }
+
+
+def _prepare(card: ModelCard) -> str:
+    """What is done to an image before the network, in Pillow and NumPy alone, to the bit."""
+    gray = '.convert("L")' if card.channels == 1 else ""
+    return _PREPARE.format(size=card.size, gray=gray)
 
 
 def _write(embedder: Embedder, file: Path) -> None:

@@ -5,31 +5,30 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from pseudoshot.data.decode import resize_all
 from pseudoshot.embedders.card import ModelCard
 
-LUMA = (0.299, 0.587, 0.114)
+LUMA = (19595, 38470, 7471)  # of 65536, as Pillow's: gray stays as gray as it is
 
 
 def to_form(images: npt.NDArray[np.uint8], card: ModelCard) -> Tensor:
     """uint8 (B, h, w, c) to (B, channels, size, size) in [0, 1], as the card has them.
 
-    Images of another size are resized by the card's interpolation, antialiased. Files and
-    Pillow images come here at the model's size, by Pillow's bicubic, whatever the card says.
+    Images of another size are treated as files are: the central square, by Pillow's bicubic.
     """
-    pixels = torch.tensor(images).permute(0, 3, 1, 2).float() / 255
-    if pixels.shape[1] > card.channels:
-        pixels = (pixels * pixels.new_tensor(LUMA).view(3, 1, 1)).sum(1, keepdim=True)
-    elif pixels.shape[1] < card.channels:
-        pixels = pixels.expand(-1, card.channels, -1, -1)
-    if pixels.shape[-2:] != (card.size, card.size):
-        side = (card.size, card.size)
-        pixels = F.interpolate(pixels, side, mode=card.interpolation, antialias=True)
-        if card.interpolation == "bicubic":
-            pixels = pixels.clamp(0, 1)  # it overshoots; Pillow cuts that off as well
-    return pixels.contiguous(memory_format=torch.channels_last)
+    pixels = resize_all(images, card.size)
+    if pixels.shape[3] > card.channels:
+        pixels = brightness(pixels)
+    found = torch.tensor(pixels).permute(0, 3, 1, 2).float() / 255
+    return found.expand(-1, card.channels, -1, -1).contiguous(memory_format=torch.channels_last)
+
+
+def brightness(pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """(..., 3) to (..., 1), the bytes of Pillow's convert("L")."""
+    summed = pixels.astype(np.int32) @ np.array(LUMA, np.int32)
+    return ((summed + 0x8000) >> 16).astype(np.uint8)[..., None]
 
 
 def inked(images: Tensor, card: ModelCard) -> Tensor:

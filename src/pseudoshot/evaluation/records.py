@@ -22,7 +22,7 @@ from pseudoshot._version import __version__
 from pseudoshot.evaluation.few_shot import Accuracy, Evaluation
 from pseudoshot.tools.console import console, printable
 from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.tools.files import replaced
+from pseudoshot.tools.files import replaced, room_for
 
 _ID = r"^\d{8}T\d{6}Z-[0-9a-f]{8}$"  # names a file: nothing but letters, digits and a dash
 
@@ -146,7 +146,7 @@ def _parsed(line: bytes) -> Record | None:
 
 def _append_line(path: Path, line: str) -> None:
     """At once, and on a line of its own: an evaluation before it may have been cut short."""
-    with path.open("a+b") as file:
+    with room_for(path), path.open("a+b") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(0, end - 1))
         missing = b"" if file.read() in (b"", b"\n") else b"\n"

@@ -62,7 +62,12 @@ def evaluate_run(
     folder, embedder = RunFolder(Path(run)), load(run, reading)
     chosen = embedder.classifier(classifier)
     images = load_data(
-        str(data), split="test", root=data_root, size=embedder.card.size, rotations=rotations
+        str(data),
+        split="test",
+        root=data_root,
+        size=embedder.card.size,
+        rotations=rotations,
+        labelled=not pseudo,
     )
     query = default_query(str(data)) if query is None else query
     if pseudo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pseudoshot.data import SourceInfo, SplitCount
+from pseudoshot.data.cache import cache_folder
 from pseudoshot.evaluation import Accuracy, Evaluation
 from pseudoshot.methods import METHODS, Method, TaskSettings
 from pseudoshot.settings.describe import default_text, own_fields
@@ -20,6 +22,7 @@ from pseudoshot.tools.registry import PartSettings
 
 if TYPE_CHECKING:  # scikit-learn takes seconds to import, and most tables need none of it
     from pseudoshot.runs.comparing import Comparison
+    from pseudoshot.runs.kept import Cleared, Kept
     from pseudoshot.sorting.table import Sorted
 
 _output = Console(highlight=False)
@@ -111,6 +114,40 @@ def print_sorting(result: Sorted) -> None:
         _output.print(f"not read: {shown(reason)}", markup=False, soft_wrap=True)
     if len(result.skipped) > _LISTED:
         _output.print(f"and {len(result.skipped) - _LISTED:,} more files were not read")
+
+
+def print_kept(kept: Sequence[Kept]) -> None:
+    """One row per thing that is kept."""
+    table = Table("kept", "name", "of", "images", "size", "last used")
+    table.columns[1].overflow = table.columns[2].overflow = "fold"  # a name is to be typed again
+    for one in kept:
+        images = "" if one.images is None else f"{one.images:,}"
+        used = datetime.fromtimestamp(one.used).strftime("%Y-%m-%d %H:%M")
+        where = one.of or str(one.path)
+        row = (one.kind, one.name, where, images, _bytes(one.size), used)
+        table.add_row(*(escape(shown(cell)) for cell in row))
+    _output.print(table)
+    total = _bytes(sum(one.size for one in kept))
+    _output.print(shown(f"{total} in all; the cache is {cache_folder()}"), soft_wrap=True)
+    _output.print("Clear it: pseudoshot cache --clear decoded, compiled, all or a name")
+
+
+def print_cleared(cleared: Sequence[Cleared]) -> None:
+    """What was left and why, and how much room there is now."""
+    for one in cleared:
+        if one.left:
+            _output.print(shown(f"left: {one.kept.name} ({one.left})"), markup=False)
+    gone = [one.kept for one in cleared if not one.left]
+    freed = _bytes(sum(kept.size for kept in gone))
+    _output.print(f"cleared: {len(gone)} of {len(cleared)}, {freed} freed")
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:,.1f} GB"
 
 
 def print_sources(sources: Sequence[SourceInfo]) -> None:

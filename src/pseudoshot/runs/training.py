@@ -104,11 +104,15 @@ def with_usual_start(given: dict[str, Any], data_root: Path | None) -> dict[str,
 
 def images_of(settings: RunSettings, data_root: Path | None) -> ImageSet:
     """The images that a run is trained on; with their labels only where its class source asks."""
-    data = settings.data
+    data, labelled = settings.data, CLASS_SOURCES[settings.class_source.name].needs_labels
     images = load_data(
-        data.name, split="train", root=data_root, size=data.size, rotations=data.rotations
+        data.name,
+        split="train",
+        root=data_root,
+        size=data.size,
+        rotations=data.rotations,
+        labelled=labelled,
     )
-    labelled = CLASS_SOURCES[settings.class_source.name].needs_labels
     return images if labelled else images.without_labels()
 
 
@@ -131,7 +135,8 @@ def finetune(
     >>> finetune("runs/hms", "cifar-fs", "runs/tuned", labels=0.1)  # doctest: +SKIP
     """
     card = load(run).card
-    classes = load_data(str(data), split="train", root=data_root, size=card.size).classes
+    of_data = load_data(str(data), split="train", root=data_root, size=card.size, labelled=True)
+    classes = of_data.classes
     labels = options.get("labels") or 1.0
     recipe: dict[str, Any] = {
         "recipe": "paper",

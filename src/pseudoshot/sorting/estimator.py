@@ -183,6 +183,6 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         assert self.embedder_ is not None
         if y is not None:
             return X, column_or_1d(y)
-        images = to_image_set(X, self.embedder_.card.size)
+        images = to_image_set(X, self.embedder_.card.size, labelled=True)
         images.class_counts()  # refuses a set without labels
         return images, np.array(images.classes)[images.labels]

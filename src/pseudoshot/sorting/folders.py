@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +12,9 @@ from pseudoshot.data.loading import expanded
 from pseudoshot.embedders import load
 from pseudoshot.sorting.estimator import FewShotClassifier
 from pseudoshot.sorting.inputs import Floats, images_of_folder
+from pseudoshot.sorting.placing import check_destination, place
 from pseudoshot.sorting.saved import load_classifier
 from pseudoshot.sorting.table import Sorted, read_labels, write_csv
-from pseudoshot.tools.console import progress_bar
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import is_file, refuse_existing, replaced
 
@@ -46,7 +44,7 @@ def classify_folder(
     support = None if support is None else expanded(support)
     refuse_existing(csv)
     if sort_into is not None:
-        _check_destination(sort_into, (images, support))
+        check_destination(sort_into, (images, support))
     if is_file(Path(run)) and Path(run).suffix != ".onnx":
         if any(given is not None for given in (support, classifier, reading, views)):
             raise PseudoshotError(
@@ -69,10 +67,11 @@ def classify_folder(
     if fitted.embedder_ is None:
         raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
     result = label(fitted, images_of_folder(images, fitted.embedder_.card.size))
+    if sort_into is not None:
+        place(result, images, sort_into, copy)
+    # last: where there was no room for the images, the same can be asked for again
     with replaced(csv) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         write_csv(result, file)
-    if sort_into is not None:
-        _sort(result, images, sort_into, copy)
     return result
 
 
@@ -119,54 +118,3 @@ def embed_folder(
         np.savez(file, allow_pickle=False, **arrays)
     count, dim = arrays["embeddings"].shape
     return count, dim
-
-
-def _check_destination(folder: Path, sources: tuple[Path | None, ...]) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise PseudoshotError(f"'{folder}' is not empty: name a new folder to sort into")
-    for source in sources:
-        if source is not None and folder.resolve().is_relative_to(source.resolve()):
-            raise PseudoshotError(
-                f"'{folder}' lies within '{source}', whose images would be found twice from then "
-                f"on: name a folder elsewhere"
-            )
-
-
-def _sort(result: Sorted, images: Path, into: Path, copy: bool) -> None:
-    """A link to, or a copy of, every image below the folder of its class, under its own name."""
-    folders = folder_names(sorted(set(result.labels)))
-    with progress_bar() as bar:
-        pairs = list(zip(result.files, result.labels, strict=True))
-        for file, label in bar.track(pairs, description="sorting"):
-            target = into / folders[label] / file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if copy:
-                shutil.copy2(images / file, target)
-            else:
-                _link(target, (images / file).resolve())
-
-
-def _link(target: Path, original: Path) -> None:
-    try:
-        target.symlink_to(original)
-    except OSError as error:
-        raise PseudoshotError(
-            f"a link cannot be made in '{target.parent}' ({error.strerror}): give --copy"
-        ) from error
-
-
-def folder_names(labels: list[str]) -> dict[str, str]:
-    """A folder name for each label, however the label is written; no two the same.
-
-    >>> folder_names(["cats", "a/b", "a:b", ".."])
-    {'cats': 'cats', 'a/b': 'a_b', 'a:b': 'a_b_2', '..': '_'}
-    """
-    names: dict[str, str] = {}
-    for label in labels:
-        plain = re.sub(r'[\\/:*?"<>|\x00-\x1f]', "_", label)[:100].strip(". ") or "_"
-        name, number = plain, 1
-        while name.casefold() in map(str.casefold, names.values()):
-            number += 1
-            name = f"{plain}_{number}"
-        names[label] = name
-    return names

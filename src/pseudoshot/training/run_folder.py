@@ -28,7 +28,7 @@ from pseudoshot.settings.saved import saved_settings
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.console import console
 from pseudoshot.tools.errors import PseudoshotError, first_line
-from pseudoshot.tools.files import remove_unfinished, replaced, write_text
+from pseudoshot.tools.files import remove_unfinished, replaced, room_for, write_text
 from pseudoshot.tools.tensor_file import to_bytes
 from pseudoshot.training.adapting import Verdict
 from pseudoshot.training.checkpoint import load_state, save_state
@@ -214,7 +214,7 @@ class RunFolder:
             temporary.write_bytes(to_bytes(weights))
 
     def append_log(self, record: dict[str, Any]) -> None:
-        with self.log_path.open("a", encoding="utf-8") as log:
+        with room_for(self.log_path), self.log_path.open("a", encoding="utf-8") as log:
             log.write(json.dumps(record) + "\n")
 
     def read_log(self) -> list[dict[str, Any]]:

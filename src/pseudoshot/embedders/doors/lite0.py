@@ -30,7 +30,6 @@ CARD = ModelCard(
     reading=READINGS["centred"],
     trained_on="ImageNet",
     labels="ImageNet's, 1,000 classes",
-    interpolation="bicubic",
 )
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
-from pseudoshot.embedders.card import Interpolation, ModelCard
+from pseudoshot.embedders.card import ModelCard
 from pseudoshot.embedders.doors.reading import parsed, read_json
 from pseudoshot.embedders.embedder import Embedder
 from pseudoshot.embedders.networks.onnx_file import MOST_BYTES, OnnxNetwork
@@ -32,7 +32,6 @@ class Beside(BaseModel):
     mean: tuple[FiniteFloat, ...]  # of each channel, in [0, 1]; subtracted
     std: tuple[Annotated[FiniteFloat, Field(gt=0)], ...]  # divided by
     size: int = Field(default=0, ge=0, le=MOST_PIXELS_A_SIDE)  # 0: as the network says
-    interpolation: Interpolation = "bicubic"
     output: str = ""  # which one is the embedding, where there are several
     similarity: Similarity = "sns"
     trained_on: str = ""

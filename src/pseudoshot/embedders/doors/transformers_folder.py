@@ -14,7 +14,7 @@ import torch
 from pydantic import BaseModel, FiniteFloat, RootModel, ValidationError
 
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
-from pseudoshot.embedders.card import Interpolation, ModelCard
+from pseudoshot.embedders.card import ModelCard
 from pseudoshot.embedders.doors.reading import read_json
 from pseudoshot.embedders.embedder import Embedder
 from pseudoshot.embedders.networks.transformers_model import (
@@ -28,7 +28,6 @@ from pseudoshot.embedders.networks.transformers_model import (
 from pseudoshot.tools.errors import PseudoshotError, first_line, validation_line
 from pseudoshot.tools.files import is_file
 
-_BILINEAR = 2  # Pillow's number
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 
 
@@ -47,7 +46,6 @@ class Preprocessor(BaseModel):
     image_mean: tuple[FiniteFloat, ...] | None = None
     image_std: tuple[FiniteFloat, ...] | None = None
     rescale_factor: FiniteFloat = 1 / 255
-    resample: int | None = None
 
     def side(self) -> int:
         """Of the square that the model is given: what is cut out, or all of it."""
@@ -72,9 +70,6 @@ class Preprocessor(BaseModel):
             mean, std = self.image_mean, self.image_std
         scale = 255.0 if self.do_rescale is False else 255 * self.rescale_factor
         return tuple(m / scale for m in mean), tuple(s / scale for s in std)
-
-    def interpolation(self) -> Interpolation:
-        return "bilinear" if self.resample == _BILINEAR else "bicubic"
 
 
 class Processor(BaseModel):
@@ -106,7 +101,6 @@ def enter(name: str) -> Embedder:
             similarity="sns",
             trained_on=f"{name}, by transformers",
             labels=_labels(fields),
-            interpolation=preprocessor.interpolation(),
             config={"config": plain(model.config), "read": read},
         )
         network = TransformersNetwork(model, read, card.size)
