@@ -137,7 +137,7 @@ def _decode_into(rows: cache.Rows, name: str, images: Listing, form: Form) -> di
     """Append what can be read to `rows`; return the positions of the rest, with reasons."""
     done = rows.done or {"decoded": 0, "unread": []}
     first, unread = done["decoded"], dict(done["unread"])
-    with warnings.catch_warnings(), progress_bar() as bar:
+    with warnings.catch_warnings(), progress_bar(of="images") as bar:
         warnings.simplefilter("ignore")  # of large or untidy files, which are read all the same
         task = bar.add_task(f"reading {escape(shown(name))}", total=len(images), completed=first)
         outcomes = _in_parallel((images[i] for i in range(first, len(images))), form)
