@@ -29,8 +29,11 @@ MOST_SEEDS = 2**32  # what scikit-learn takes
 NONE_OF_THESE = "none of these"  # the label of a rejected image; where labels are numbers, -1
 
 
-class FewShotClassifier(  # type: ignore[misc]
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator
+class FewShotClassifier(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
 ):
     """A scikit-learn classifier of images, from one example per class on.
 
