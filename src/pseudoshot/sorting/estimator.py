@@ -132,7 +132,8 @@ class FewShotClassifier(
 
     def predict_proba(self, X: Images) -> Floats:
         """How likely each image is of each of `classes_`, (n, classes)."""
-        scores = scores_of(self.fitted_, self._transformed(X))
+        features = self._checked_features(X)
+        scores = scores_of(self.fitted_, features)
         probabilities: Floats = softmax(scores / self.temperature_, axis=1)
         if not np.isfinite(probabilities).all():
             raise PseudoshotError(
@@ -143,9 +144,10 @@ class FewShotClassifier(
 
     def transform(self, X: Images) -> Floats:
         """The embedding of each image, (n, d): what the classifier tells them apart by."""
-        return self._transformed(X)
+        return self._checked_features(X)
 
-    def _transformed(self, X: Images) -> Floats:
+    def _checked_features(self, X: Images) -> Floats:
+        """As an array: `set_output` may make a data frame of what `transform` returns."""
         check_is_fitted(self)
         if self.embedder_ is None:
             X = validate_data(self, X, dtype=np.float64, reset=False)
