@@ -1,5 +1,5 @@
-"""How `make docs` builds the pages: Sphinx over the whole repository, so that a link that holds in it
-holds here; Markdown by MyST, the reference from the docstrings."""
+"""How `make docs` builds the pages: Sphinx over the whole repository, so that its links hold here
+as well; Markdown by MyST, the reference from the docstrings."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ include_patterns = [
     *("docs/*.md", "docs/*.ipynb", "CONTRIBUTING.md", "results/*.md"),
     "src/pseudoshot/embedders/bundled/*/README.md",
 ]
+exclude_patterns = [".*", "site", "runs", "build", "dist"]  # not even looked into
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["attrs_inline"]
