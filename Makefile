@@ -3,21 +3,24 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all check format options benchmarks clean
+.PHONY: demo test test-all check docs format options benchmarks clean
 
 demo: $(VENV)/ready  ## train on built-in letters, score on new alphabets, write runs/demo/report.html
 	$(BIN)/pseudoshot demo --out runs/demo
 
-test: $(VENV)/ready check  ## what CI runs: style, types, and every test but the slow ones
+test: $(VENV)/ready check docs  ## what CI runs: style, types, pages, and every test but the slow ones
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-test-all: $(VENV)/ready check  ## the slow tests too
+test-all: $(VENV)/ready check docs  ## the slow tests too
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m ""
 
 check: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/ready  ## the pages, site/docs/index.html; a warning, such as of a broken link, is an error
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs -d site/.doctrees . site
 
 format: $(VENV)/ready
 	$(BIN)/ruff format .
@@ -30,7 +33,7 @@ benchmarks: $(VENV)/ready  ## this project against the plain way, ratios measure
 	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

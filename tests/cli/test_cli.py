@@ -1,6 +1,7 @@
 """Commands through their real entry point, as a user types them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,63 @@ def test_fine_tuning_and_classifiers(trained, photos, tmp_path):
 def test_a_process_of_its_own_refuses_alike(arguments, message, tmp_path):
     refused(pseudoshot(*arguments), message)
     assert pseudoshot(*arguments).stderr.strip() == here(*arguments).stderr.strip()
+
+
+COMMANDS = {
+    *("train", "finetune", "classify", "suggest", "embed", "export", "serve"),
+    *("evaluate", "compare", "methods", "demo", "data"),
+}
+
+
+def test_every_command_has_an_example_of_itself():
+    listed = here("--help").stdout
+    for command in COMMANDS:
+        assert command in listed
+        told = " ".join(here(command, "--help").stdout.split())
+        assert f"pseudoshot {command}" in told.partition("Example")[2], command
+    assert "pseudoshot serve" in " ".join(listed.split()).partition("Examples:")[2]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["train", "glyphs", "--epoch", "3"], "--epochs"),
+        (["trian", "glyphs"], '"train"'),
+        (["finetune", "a", "b", "--label", "1"], "--labels"),
+        (["classify", "--image", "x"], "--images"),
+        (["suggest", "--images", "x", "--cuont", "3"], "--count"),
+        (["embed", "lite0", "x", "--ouput", "y"], "--out"),
+        (["export", "lite0", "x", "--raeding", "y"], "--reading"),
+        (["serve", "--prot", "3"], "--port"),
+        (["evaluate", "a", "b", "--shots", "1"], "--shot"),
+        (["compare", "a", "b", "c", "--task", "1"], "--tasks"),
+        (["demo", "--sede", "1"], "--seed"),
+        (["data", "--root", "x"], "--data-root"),
+        (["train", "glyphs", "--out", "x", "--recipe", "fst"], '"fast"'),
+        (["evaluate", "conv4-omniglo", "glyphs"], "'conv4-omniglot'"),
+        (["evaluate", "conv4-omniglot", "glyph"], "'glyphs'"),
+        (["evaluate", "conv4-omniglot", "glyphs:tets"], "'test'"),
+        (["evaluate", "conv4-omniglot", "glyphs", "--classifier", "rigde"], "'ridge'"),
+        (["evaluate", "conv4-omniglot", "glyphs", "--reading", "joind"], "'joined'"),
+    ],
+)
+def test_what_was_meant_is_named(typed, meant):
+    result = here(*typed)
+    refused(result, f"[Dd]id you mean {meant}")
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_the_last_line_of_a_training_names_what_comes_next(photos, tmp_path):
+    result = pseudoshot("train", photos, "--out", tmp_path / "run", *SMALL)
+    last = result.stdout.splitlines()[-1]
+    for words in ("pseudoshot serve", "pseudoshot classify", "report.html"):
+        assert words in last
+
+
+def test_a_finished_run_is_trained_further(photos, trained, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "run")
+    refused(here("train", photos, "--out", run, "--resume"), "finished, after 1 epochs")
+    result = here("train", photos, "--out", run, "--resume", "--epochs", 2)
+    assert result.returncode == 0, result.stderr
+    assert "the model of 1 epochs is kept as" in result.stderr
+    assert (run / "epoch-1" / "model.safetensors").is_file()

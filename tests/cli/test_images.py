@@ -285,3 +285,92 @@ def test_a_picture_is_embedded_alike_by_hand_as_the_metadata_says(exported, supp
     (found,) = onnxruntime.InferenceSession(exported).run(None, {"images": pixels})
     expected = package.load(MODEL).embed(package.load_data(support, size=32)).numpy()[0]
     np.testing.assert_allclose(found[0], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_every_probability_is_in_the_table_where_asked_for(support, images, tmp_path):
+    """Also of a class that is called like a column."""
+    examples = shutil.copytree(support, tmp_path / "examples")
+    (examples / "elm").rename(examples / "label")
+    result = here(
+        *("classify", MODEL, "--support", examples, "--images", images, "--all-probabilities"),
+        *("--csv", tmp_path / "l.csv", "--save", tmp_path / "c.safetensors"),
+    )
+    assert result.returncode == 0, result.stderr
+    with (tmp_path / "l.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        found = {kind: float(row[f"probability of {kind}"]) for kind in ("ash", "birch", "label")}
+        assert sum(found.values()) == pytest.approx(1, abs=2e-4)
+        assert max(found, key=found.get) == row["label"]
+        assert f"{max(found.values()):.4f}" == row["confidence"]
+    again = here(
+        *("classify", tmp_path / "c.safetensors", "--images", images, "--all-probabilities"),
+        *("--csv", tmp_path / "again.csv"),
+    )
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "again.csv").read_text() == (tmp_path / "l.csv").read_text()
+    corrected = ("classify", MODEL, "--support", tmp_path / "l.csv", "--images", images)
+    assert here(*corrected, "--csv", tmp_path / "third.csv").returncode == 0
+
+
+def test_one_file_is_classified_and_embedded(support, images, tmp_path):
+    one = images / "elm" / "0.jpg"
+    classify = ("classify", MODEL, "--support", support, "--csv", tmp_path / "l.csv")
+    result = here(*classify, "--images", one, "--sort-into", tmp_path / "sorted", "--copy")
+    assert result.returncode == 0, result.stderr
+    with (tmp_path / "l.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row["file"] == "0.jpg"
+    copied = tmp_path / "sorted" / row["label"] / "0.jpg"
+    assert copied.read_bytes() == one.read_bytes()
+    assert here("embed", MODEL, one, "--out", tmp_path / "e.npz").returncode == 0
+    expected = package.load(MODEL).embed(package.load_data(images / "elm", size=32)).numpy()[:1]
+    with np.load(tmp_path / "e.npz", allow_pickle=False) as arrays:
+        np.testing.assert_allclose(arrays["embeddings"], expected, atol=1e-5)
+    broken = ("--images", images / "broken.jpg", "--csv", tmp_path / "other.csv")
+    refused(here("classify", MODEL, "--support", support, *broken), r"broken\.jpg' cannot be read")
+
+
+def test_a_classifier_is_saved_under_a_name_that_is_free_and_can_be_read(support, images, tmp_path):
+    classify = ("classify", MODEL, "--support", support, "--images", images)
+    classify += ("--csv", tmp_path / "l.csv", "--save")
+    refused(here(*classify, tmp_path / "c.onnx"), r"must end in \.safetensors")
+    (tmp_path / "c.safetensors").write_text("precious")
+    refused(here(*classify, tmp_path / "c.safetensors"), "exists and is not overwritten")
+    assert contents(tmp_path) == {tmp_path / "c.safetensors": b"precious"}
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_suggested_images_are_laid_out_and_then_are_examples(images, tmp_path, copy):
+    into = tmp_path / "examples"
+    suggest = ("suggest", MODEL, "--images", images, "--count", "6", "--into", into)
+    result = here(*suggest, *(["--copy"] if copy else []))
+    assert result.returncode == 0, result.stderr
+    assert f"--support {into}" in result.stderr
+    named = result.stdout.splitlines()
+    laid_out = sorted(into.iterdir())
+    assert [path.name for path in laid_out] == [
+        f"{number:03d} {os.path.basename(name)}"  # noqa: PTH119
+        for number, name in enumerate(named, 1)
+    ]
+    for path, name in zip(laid_out, named, strict=True):
+        assert path.is_symlink() != copy
+        assert path.read_bytes() == (images / name).read_bytes()
+        kind = into / os.path.dirname(name).rpartition("/")[2]  # noqa: PTH120
+        kind.mkdir(exist_ok=True)
+        path.rename(kind / path.name)
+    refused(here(*suggest), "is not empty: name a new folder")
+    refused(here(*suggest[:-1], images / "x"), "lies within")
+    classify = ("classify", MODEL, "--support", into, "--images", images)
+    assert here(*classify, "--csv", tmp_path / "l.csv").returncode == 0
+
+
+def test_models_of_every_kind_are_measured(exported, images, tmp_path):
+    """As the help says: bundled, lite0 and .onnx."""
+    labelled = shutil.copytree(images, tmp_path / "labelled")
+    (labelled / "broken.jpg").unlink()
+    options = ("--way", 3, "--shot", 1, "--query", 2, "--tasks", 5, "--json")
+    for model in (MODEL, "lite0", exported):
+        result = here("evaluate", model, labelled, *options)
+        assert result.returncode == 0, result.stderr
+        assert '"way": 3' in result.stdout

@@ -19,8 +19,8 @@ import pseudoshot
 from pseudoshot.report import write_report
 from pseudoshot.runs import evaluate_run, train
 from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.state_file import load_state, save_state
 from pseudoshot.training import loop
-from pseudoshot.training.checkpoint import load_state, save_state
 from pseudoshot.training.run_folder import RunFolder
 from tests.pictures import draw_noise
 

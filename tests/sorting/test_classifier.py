@@ -236,3 +236,16 @@ def test_views_are_drawn_from_the_seed_alone(files):
     first = fitted(0)
     np.testing.assert_array_equal(first, fitted(0))
     assert not np.array_equal(first, fitted(1))
+
+
+def test_it_transforms_images_to_embeddings_and_saves_itself(trees, tmp_path):
+    model = pseudoshot.load("conv4-cifar-fs")
+    classifier = FewShotClassifier(model).fit(trees)
+    images = pseudoshot.load_data(trees, size=32)
+    np.testing.assert_array_equal(classifier.transform(trees), model.embed(images).double())
+    assert len(classifier.get_feature_names_out()) == model.dim
+    expected = classifier.predict_proba(trees)
+    classifier.save(tmp_path / "c.safetensors")
+    framed = load_classifier(tmp_path / "c.safetensors").set_output(transform="pandas")
+    assert framed.transform(trees).shape == (len(images), model.dim)
+    np.testing.assert_allclose(framed.predict_proba(trees), expected)

@@ -15,8 +15,8 @@ from safetensors.torch import load_file
 
 from pseudoshot.runs import train
 from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.state_file import load_state
 from pseudoshot.training import loop, trainer
-from pseudoshot.training.checkpoint import load_state
 from pseudoshot.training.run_folder import RunFolder
 from tests.training.test_methods import photos
 

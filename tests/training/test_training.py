@@ -168,7 +168,7 @@ def test_folders_are_never_overwritten(photos, tmp_path, monkeypatch):
         train(photos, run, epochs=1, **SMALL)
     with pytest.raises(
         PseudoshotError,
-        match=r"settings: tasks \(the run has 4, you gave 5\), epochs \(the run has 1, you gave",
+        match=r"settings: tasks \(the run has 4, you gave 5\); leave",
     ):
         train(photos, run, resume=True, epochs=3, tasks=5)
     train(photos, run, resume=True, tasks=4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,19 +11,29 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pseudoshot.cli.app import app
-from pseudoshot.cli.options import ClassifierName, Model, ModelOrDefault, Reading
+from pseudoshot.cli.options import ClassifierName, Model, ModelOrDefault, Reading, example
+from pseudoshot.tools.console import say
+
+Switch = Annotated[bool, Parameter(negative=())]
 
 
-@app.command
+@app.command(
+    help_epilogue=example(
+        "classify --support EXAMPLES --images FOLDER --csv labels.csv --sort-into SORTED",
+        "classify runs/mine --support labels.csv --images FOLDER --csv again.csv",
+    )
+)
 def classify(
-    run: str | None = None,
+    model: str | None = None,
     /,
     *,
     images: Path,
     support: Path | None = None,
     csv: Path = Path("labels.csv"),
+    all_probabilities: Switch = False,
+    save: Path | None = None,
     sort_into: Path | None = None,
-    copy: Annotated[bool, Parameter(negative=())] = False,
+    copy: Switch = False,
     classifier: ClassifierName = None,
     reading: Reading = None,
     views: int | None = None,
@@ -34,17 +45,22 @@ def classify(
 
     Parameters
     ----------
-    run
+    model
         A model, as for the other commands: by default lite0 where the extra pretrained is
-        installed, else a small bundled one. Or a classifier downloaded from the page of
-        `pseudoshot serve`, which needs no --support.
+        installed, else a bundled one. Or a classifier of --save or of the page of `pseudoshot
+        serve`, which needs no --support.
     images
-        The folder of images to sort, however deep.
+        The folder of images to sort, however deep; or one file.
     support
         A folder with one subfolder per class, of one example or more each; or a table (CSV) of
         some of the images with the columns file and label, such as one written here before.
     csv
         The file to write; one that exists is not overwritten.
+    all_probabilities
+        A column more for each class in that file: how likely the image is of it.
+    save
+        Also write the classifier, its model included, as one .safetensors file, which can stand
+        for MODEL from then on.
     sort_into
         Also make this folder, with a link to every image in the folder of its class.
     copy
@@ -59,10 +75,12 @@ def classify(
     from pseudoshot.sorting.folders import classify_folder
 
     result = classify_folder(
-        run or default_model(),
+        model or default_model(),
         images,
         support=support,
         csv=csv,
+        all_probabilities=all_probabilities,
+        save=save,
         sort_into=sort_into,
         copy=copy,
         classifier=classifier,
@@ -72,17 +90,21 @@ def classify(
     )
     print_sorting(result)
     print(f"labels: {csv}")
+    if save is not None:
+        print(f"classifier: {save}")
     if sort_into is not None:
         print(f"sorted into: {sort_into}")
 
 
-@app.command
+@app.command(help_epilogue=example("suggest --images FOLDER --count 20 --into EXAMPLES"))
 def suggest(
-    run: ModelOrDefault = None,
+    model: ModelOrDefault = None,
     /,
     *,
     images: Path,
     count: int = 10,
+    into: Path | None = None,
+    copy: Switch = False,
     seed: int = 0,
     reading: Reading = None,
 ) -> None:
@@ -97,18 +119,35 @@ def suggest(
         The folder of unlabelled images.
     count
         How many images you are going to label.
+    into
+        Also make this folder, with a link to each of them, to be moved into one subfolder per
+        class; one that holds anything is left as it is.
+    copy
+        Copy the images instead of linking them.
     seed
         Of the grouping.
     """
+    from pseudoshot.data.loading import expanded
     from pseudoshot.embedders import default_model
     from pseudoshot.sorting import suggest as suggest_files
+    from pseudoshot.sorting.laying_out import check_new_folder, lay_out
 
-    for file in suggest_files(run or default_model(), images, count, seed, reading):
+    if into is not None:
+        check_new_folder(into, expanded(images))
+    files = suggest_files(model or default_model(), images, count, seed, reading)
+    for file in files:
         sys.stdout.buffer.write(os.fsencode(images / file) + b"\n")
+    if into is not None:
+        lay_out(files, expanded(images), into, copy)
+        say(
+            f"in '{into}': make a subfolder per class there, move the images into it, then "
+            f"pseudoshot classify --support {shlex.quote(str(into))} "
+            f"--images {shlex.quote(str(images))}"
+        )
 
 
-@app.command
-def embed(run: Model, images: str, /, *, out: Path, reading: Reading = None) -> None:
+@app.command(help_epilogue=example("embed lite0 FOLDER --out embeddings.npz"))
+def embed(model: Model, images: str, /, *, out: Path, reading: Reading = None) -> None:
     """Write the embedding of every image to a NumPy file, for use in any other program.
 
     The file holds `embeddings` (n, d) and `files` (n); where the images lie in one subfolder per
@@ -117,18 +156,18 @@ def embed(run: Model, images: str, /, *, out: Path, reading: Reading = None) -> 
     Parameters
     ----------
     images
-        A folder of images, or the name of a set.
+        A folder of images, one file, or the name of a set.
     out
         The .npz file to write; one that exists is not overwritten.
     """
     from pseudoshot.sorting.folders import embed_folder
 
-    count, dim = embed_folder(run, images, out, reading)
+    count, dim = embed_folder(model, images, out, reading)
     print(f"{count:,} embeddings of {dim} numbers: {out}")
 
 
-@app.command
-def export(run: Model, file: Path, /, *, reading: Reading = None) -> None:
+@app.command(help_epilogue=example("export runs/mine mine.onnx"))
+def export(model: Model, file: Path, /, *, reading: Reading = None) -> None:
     """Write the embedding as an ONNX model, checked against torch before it is left behind.
 
     It takes any number of images at once; what must be done to an image first stands in the file's
@@ -141,14 +180,14 @@ def export(run: Model, file: Path, /, *, reading: Reading = None) -> None:
     """
     from pseudoshot.embedders.export import export_onnx
 
-    for name, text in export_onnx(run, file, reading).items():
+    for name, text in export_onnx(model, file, reading).items():
         print(f"{name}: {text}")
     print(f"exported: {file}")
 
 
-@app.command
+@app.command(help_epilogue=example("serve --images FOLDER", "serve runs/mine --images FOLDER"))
 def serve(
-    run: ModelOrDefault = None,
+    model: ModelOrDefault = None,
     /,
     *,
     images: Path | None = None,
@@ -171,4 +210,4 @@ def serve(
     from pseudoshot.embedders import default_model
     from pseudoshot.serve import serve as run_server
 
-    run_server(run or default_model(), images, host, port, classifier, reading)
+    run_server(model or default_model(), images, host, port, classifier, reading)

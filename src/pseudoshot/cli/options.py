@@ -11,12 +11,14 @@ from cyclopts import Group, Parameter
 
 DataRoot = Annotated[
     Path | None,
-    Parameter(help="Folder that holds the named sets; else $PSEUDOSHOT_DATA, else the cache."),
+    Parameter(
+        help="The folder that holds the named sets: else that of PSEUDOSHOT_DATA, else the cache."
+    ),
 ]
 _MODELS = (
-    "The --out folder of a training; lite0, pre-trained on ImageNet (the extra pretrained); a "
-    "bundled model, such as resnet-tiny-imagenet; an .onnx file; or a folder of a transformers "
-    "model."
+    "A run folder (the --out of a training; of one that has not finished, the last checkpoint); "
+    "lite0, pre-trained on ImageNet (the extra pretrained); a bundled model, such as "
+    "resnet-tiny-imagenet; an .onnx file; or a folder of a transformers model."
 )
 Model = Annotated[str, Parameter(help=_MODELS)]
 ModelOrDefault = Annotated[
@@ -41,6 +43,12 @@ Reading = Annotated[
         "turned take the place of mirror image and crops. What the model is made for by default."
     ),
 ]
+
+
+def example(*commands: str) -> str:
+    """What stands at the end of a command's help."""
+    title = "Example" if len(commands) == 1 else "Examples"
+    return "\n\n".join([f"{title}:", *(f"`pseudoshot {command}`" for command in commands)])
 
 
 def of_settings(names: Iterable[str] | None = None) -> type:

@@ -10,20 +10,25 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pseudoshot.cli.app import app
-from pseudoshot.cli.options import DataRoot, Model
+from pseudoshot.cli.options import DataRoot, Model, example
 from pseudoshot.cli.protocol import AsJson, Protocol
 
 
-@app.command
+@app.command(
+    help_epilogue=example(
+        "evaluate runs/mine LABELLED_FOLDER",
+        "evaluate lite0 cub --way 20 --shot 1 --shot 5",
+    )
+)
 def evaluate(
-    run: Model,
+    model: Model,
     data: str,
     /,
     *,
     protocol: Annotated[Protocol, Parameter(name="*")] = Protocol(),  # noqa: B008 (frozen)
     as_json: AsJson = False,
 ) -> None:
-    """Measure a trained run: mean accuracy and 95 % interval over many tasks of new classes.
+    """Measure a model: mean accuracy and 95 % interval over many tasks of new classes.
 
     Parameters
     ----------
@@ -33,41 +38,44 @@ def evaluate(
     from pseudoshot.runs import evaluate_run
     from pseudoshot.runs.tables import print_evaluation
 
-    result = evaluate_run(run, data, **asdict(protocol))
+    result = evaluate_run(model, data, **asdict(protocol))
     if as_json:
         print(json.dumps(result.as_dict()))
     else:
         print_evaluation(result)
 
 
-@app.command(usage="Usage: pseudoshot compare RUN RUN... DATA [OPTIONS]")
+@app.command(
+    usage="Usage: pseudoshot compare MODEL MODEL... DATA [OPTIONS]",
+    help_epilogue=example("compare runs/mine resnet-tiny-imagenet LABELLED_FOLDER"),
+)
 def compare(
-    *runs_and_data: str,
+    *models_and_data: str,
     protocol: Annotated[Protocol, Parameter(name="*")] = Protocol(),  # noqa: B008 (frozen)
     as_json: AsJson = False,
 ) -> None:
-    """Measure runs on the same tasks, and how much each differs from the first.
+    """Measure models on the same tasks, and how much each differs from the first.
 
-    What is hard in a task is hard for every run, so a difference within each task is far more
+    What is hard in a task is hard for every model, so a difference within each task is far more
     certain than the two accuracies suggest.
 
     Parameters
     ----------
-    runs_and_data
+    models_and_data
         Two or more models, as `pseudoshot evaluate` takes them; last a folder with one subfolder
         per class, or the name of a set: its test split by default.
     """
     from pseudoshot.runs.comparing import compare as compare_runs
     from pseudoshot.runs.tables import print_compared_runs
 
-    result = compare_runs(runs_and_data[:-1], "".join(runs_and_data[-1:]), **asdict(protocol))
+    result = compare_runs(models_and_data[:-1], "".join(models_and_data[-1:]), **asdict(protocol))
     if as_json:
         print(json.dumps(result.as_dict()))
     else:
         print_compared_runs(result)
 
 
-@app.command
+@app.command(help_epilogue=example("methods", "methods hms"))
 def methods(name: str | None = None, /) -> None:
     """List the methods: what each does, its settings and where the paper describes it.
 
@@ -84,7 +92,7 @@ def methods(name: str | None = None, /) -> None:
         print_method(name)
 
 
-@app.command
+@app.command(help_epilogue=example("demo --out runs/demo"))
 def demo(*, out: Path = Path("runs/demo"), seed: int = 0) -> None:
     """Learn from letters nobody labelled, then read new alphabets from one example of each letter.
 
@@ -104,7 +112,7 @@ def demo(*, out: Path = Path("runs/demo"), seed: int = 0) -> None:
     print(f"pictures: {out / 'report.html'}")
 
 
-@app.command(name="data")
+@app.command(name="data", help_epilogue=example("data"))
 def list_data(*, data_root: DataRoot = None) -> None:
     """List the image sets: which are here, their classes and images, where to get the others."""
     from pseudoshot.data import describe

@@ -53,7 +53,10 @@ def train(
         Print the settings in full, the steps, and the time and memory they would take here (a few
         are made and thrown away); leave nothing behind.
     resume
-        Continue an interrupted run, bit for bit.
+        Continue an interrupted run, bit for bit. With --epochs, an interrupted or finished run is
+        trained for so many epochs in all: from its present step on, the learning rate is that of a
+        training of so many, and so rises again where it had been annealed. The model of a finished
+        run is kept as the run folder OUT/epoch-N.
     devices
         Processes on this machine that share each episode, one per GPU where there are any.
     nodes
@@ -95,13 +98,13 @@ def finetune(
     Parameters
     ----------
     run
-        The --out folder of a finished training by any method, or a bundled model.
+        The run folder of a finished training by any method, or a bundled model.
     data
         A folder with one subfolder per class, or the name of a set; its train split by default.
     out
         The run folder to make.
     resume
-        Continue an interrupted run, bit for bit.
+        Continue an interrupted run, bit for bit; with --epochs, as `pseudoshot train` does.
     """
     options = asdict(settings)
     run_finetuning(run, data, out, resume=resume, data_root=data_root, **options)
@@ -110,4 +113,9 @@ def finetune(
 
 def _say_next(done: str, out: Path, data: str) -> None:
     print(f"{done}: {out}")
-    print(f"next: pseudoshot evaluate {shlex.quote(str(out))} {evaluation_set(data)}")
+    run = shlex.quote(str(out))
+    print(f"next: pseudoshot evaluate {run} {evaluation_set(data)}")
+    print(
+        f"use it: pseudoshot serve {run} --images FOLDER, or pseudoshot classify {run} --support "
+        f"EXAMPLES --images FOLDER; how it went: {out / 'report.html'}"
+    )

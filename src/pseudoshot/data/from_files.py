@@ -161,7 +161,7 @@ def _decode_into(rows: Rows, name: str, images: Listing, form: Form, plan: Plan)
     """Append what can be read to `rows`; return the positions of the rest, with reasons."""
     done = rows.done or {"decoded": 0, "unread": []}
     position, unread, unsaved = done["decoded"], dict(done["unread"]), 0
-    with warnings.catch_warnings(), progress_bar() as bar:
+    with warnings.catch_warnings(), progress_bar(of="images") as bar:
         warnings.simplefilter("ignore")  # of large or untidy files, which are read all the same
         task = bar.add_task(f"reading {escape(shown(name))}", total=len(images), completed=position)
         for outcome in _in_parallel(plan.steps(position), images, form):

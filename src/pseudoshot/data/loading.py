@@ -11,6 +11,7 @@ from pseudoshot.data.rotations import add_rotations
 from pseudoshot.data.source import Source, data_roots
 from pseudoshot.data.sources import SOURCES
 from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.registry import nearest
 
 MOST_PIXELS_A_SIDE = 2048
 
@@ -115,8 +116,10 @@ def images_of_folder(
 
 def _load_named(source: Source, split: str, root: Path | None, size: int | None) -> ImageSet:
     if split not in source.splits:
+        near = nearest(split, source.splits)
         raise PseudoshotError(
             f"'{source.name}' has no split '{split}': its splits are {', '.join(source.splits)}"
+            + (f"; did you mean '{near}'?" if near else "")
         )
     roots = data_roots(root)
     place = source.locate(roots)
@@ -132,9 +135,11 @@ def _existing(data: str) -> Path:
     base = data.rpartition(":")[0]
     if base and _exists(expanded(base)):
         raise PseudoshotError(f"'{data}': a folder has no splits; give '{base}' itself")
+    near = nearest(data.partition(":")[0], SOURCES)
     raise PseudoshotError(
         f"'{data}' is neither a folder nor a known set: "
         f"give a folder of images or one of {', '.join(SOURCES)}"
+        + (f"; did you mean '{near}'?" if near else "")
     )
 
 

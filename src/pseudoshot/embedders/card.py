@@ -40,6 +40,7 @@ class ModelCard(BaseModel):
     characters: bool = False  # what its images are of: characters, else photos
     trained_on: str = ""
     labels: str = ""  # those it was pre-trained with; "": none
+    unfinished: str = ""  # how far its training was, "epoch 3 of 10"; "": it had ended
     config: dict[str, Any] = {}  # what else it takes to build a network from outside again
 
     @model_validator(mode="before")

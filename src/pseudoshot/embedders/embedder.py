@@ -105,10 +105,11 @@ class Embedder(nn.Module):
             return self
         chosen = np.unique(np.linspace(0, len(images) - 1, CENTRED_ON).round().astype(np.int64))
         pixels, batch = images.images[chosen], self._batch
-        with self._at_test():
+        with self._at_test(), progress_bar() as progress:
+            starts = progress.track(range(0, len(pixels), batch), description="finding their mean")
             parts = [
                 self.parts(self.preprocess(pixels[start : start + batch]).to(self.device))
-                for start in range(0, len(pixels), batch)
+                for start in starts
             ]
         centre = {
             name: torch.cat([part[name] for part in parts]).mean(0).cpu() for name in parts[0]
@@ -229,10 +230,12 @@ class Embedder(nn.Module):
         pixels = to_image_set(images, self.card.size).images
         embeddings = torch.empty(len(pixels), self.dim)
         batch = batch or self._batch
-        with self._at_test(), progress_bar(shown=bar) as progress:
-            for start in progress.track(range(0, len(pixels), batch), description="embedding"):
+        with self._at_test(), progress_bar(shown=bar, of="images") as progress:
+            task = progress.add_task("embedding", total=len(pixels))
+            for start in range(0, len(pixels), batch):
                 part = pixels[start : start + batch]
                 embeddings[start : start + len(part)] = self(self.preprocess(part).to(self.device))
+                progress.advance(task, len(part))
         if not bool(embeddings.isfinite().all()):
             raise PseudoshotError(
                 "the model says of some images what is no finite number: its weights or its card "

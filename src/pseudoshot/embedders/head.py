@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from torch import Tensor
+
 from pseudoshot.heads import Head
 from pseudoshot.methods import METHODS
 from pseudoshot.settings.saved import saved_settings
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file
+from pseudoshot.tools.state_file import load_checkpoint
 from pseudoshot.tools.tensor_file import read
 
 
@@ -25,10 +28,18 @@ def load_head(folder: Path, dim: int) -> Head:
         )
     path = folder / "head.safetensors"
     try:
-        head.load_state_dict(read(path)[0])
+        head.load_state_dict(read(path)[0] if is_file(path) else _so_far(folder))
     except Exception as error:  # a header of any content leads to errors of any kind
         raise PseudoshotError(f"{path} cannot be read: {first_line(error)}") from error
     return head.eval()
+
+
+def _so_far(folder: Path) -> dict[str, Tensor]:
+    """The head's weights in the last checkpoint of a run that has not finished."""
+    if is_file(folder / "model.json"):
+        raise PseudoshotError("there is no such file")
+    method = (load_checkpoint(folder) or {})["method"]
+    return {name.removeprefix("head."): v for name, v in method.items() if name.startswith("head.")}
 
 
 def trained_with(folder: Path) -> RunSettings:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pseudoshot.embedders.doors import DOORS, lite0
 from pseudoshot.embedders.embedder import Embedder
+from pseudoshot.embedders.unfinished import centred
 from pseudoshot.readings import reading_of
 from pseudoshot.tools.console import console
 
@@ -17,16 +18,17 @@ def load(model: Path | str, reading: str | None = None) -> Embedder:
     on ImageNet; an .onnx file; a folder, or the name of a downloaded model, of transformers.
 
     The last three need the extras `pretrained`, `onnx` and `transformers`. Any other network:
-    `Embedder.of`. `reading` is a name of READINGS, by default what the model is made for.
+    `Embedder.of`. Of a run whose training has not finished it is the last checkpoint's, which one
+    line says. `reading` is a name of READINGS, by default what the model is made for.
 
     >>> load("conv4-cifar-fs").dim
     64
     """
     name = str(model)
     embedder = next(door for door in DOORS if door.takes(name)).enter(name)
-    if reading is None:
-        return embedder
-    return embedder.read_as(reading_of(reading, embedder.card.characters))
+    if reading is not None:
+        embedder = embedder.read_as(reading_of(reading, embedder.card.characters))
+    return centred(embedder)
 
 
 def default_model() -> str:

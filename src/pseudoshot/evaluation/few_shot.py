@@ -127,12 +127,14 @@ def score_tasks(embeddings: Tensor, tasks: NovelTasks, classifier: Classifier) -
     batch = max(1, _FLOATS_A_BATCH // floats)
     truth = torch.arange(N)[None, :, None]
     scores = torch.empty(T, dtype=torch.float64)
-    with progress_bar() as bar:
-        for start in bar.track(range(0, T, batch), description=f"{K}-shot tasks"):
+    with progress_bar(of="tasks") as bar:
+        task = bar.add_task(f"{K}-shot", total=T)
+        for start in range(0, T, batch):
             part = slice(start, start + batch)
             some = NovelTasks(tasks.support[part], tasks.query[part])
             right = predict(embeddings, some, classifier) == truth
             scores[part] = right.double().mean((1, 2))
+            bar.advance(task, len(some.support))
     return scores
 
 

@@ -37,7 +37,7 @@ class Record(BaseModel):
     format: Literal[1] = 1
     id: str = Field(pattern=_ID)
     time: AwareDatetime
-    measured: str  # "trained", or what it is compared with: "raw pixels", "untrained"
+    measured: str  # "trained", "epoch 3 of 10", or what it is compared with: "untrained"
     data: str
     fingerprint: str
     labelling: str

@@ -15,7 +15,7 @@ from pseudoshot.settings.config import to_toml
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.allocator import keep_freed_memory
-from pseudoshot.tools.console import console
+from pseudoshot.tools.console import console, duration
 from pseudoshot.training.first_embedder import start_of
 from pseudoshot.training.processes import Team, build_fabric
 from pseudoshot.training.run_folder import RunFolder
@@ -46,7 +46,7 @@ class DryRun:
         start = self.settings.start_from
         return ("" if start is None else f"starting from {start}: ") + (
             f"{self.images:,} images, {self.steps:,} steps of {self.seconds_per_step:.2f} s: "
-            f"about {_duration(self.seconds)} on this machine{memory}"
+            f"about {duration(self.seconds)} on this machine{memory}"
         )
 
     def __str__(self) -> str:
@@ -105,9 +105,3 @@ def _peak_memory() -> int | None:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

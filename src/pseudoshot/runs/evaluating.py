@@ -92,7 +92,8 @@ def evaluate_run(
         pretrained_labels=embedder.card.labels,
     )
     if folder.started:
-        record(folder, {"trained": [result]}, Novel(images, embeddings))
+        measured = embedder.card.unfinished or "trained"
+        record(folder, {measured: [result]}, Novel(images, embeddings))
     return result
 
 

@@ -13,7 +13,7 @@ from pseudoshot.embedders import PHOTOS, Embedder, load
 from pseudoshot.methods import METHODS
 from pseudoshot.report import write_report
 from pseudoshot.settings.config import read_config
-from pseudoshot.settings.resolve import resolve
+from pseudoshot.settings.resolve import resolve, resumed
 from pseudoshot.settings.train_options import TrainOptions
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.training.base_images import FEWEST_HELD_OUT, held_out_of
@@ -49,7 +49,9 @@ def train(
     config
         A TOML file of settings, as `pseudoshot train --dry-run` prints it; options win over it.
     resume
-        Continue an interrupted run, bit for bit.
+        Continue an interrupted run, bit for bit. With other epochs than it has, an interrupted or
+        finished run is trained for as many in all: from its present step on, the learning rate is
+        that of a training of so many epochs. The model of a finished one is kept in `epoch-N/`.
     data_root
         The folder that holds the named sets.
     devices, nodes
@@ -65,9 +67,9 @@ def train(
     writes = leads(devices, nodes)
     with folder.held() if writes else nullcontext():
         if resume:
-            settings = folder.read_settings()
+            settings = resumed(folder.read_settings(), given)
             if writes:
-                folder.check_resumable(settings, given)
+                folder.check_resumable(settings)
         else:
             given = with_usual_start(given, data_root)
             settings = resolve(given, start_of(given))
@@ -152,5 +154,7 @@ def finetune(
         "backbone": card.backbone,
         "start_from": str(Path(run).resolve()) if Path(run).exists() else str(run),
     }
+    if resume:
+        recipe.pop("epochs")  # the run has its own, perhaps others than it began with
     given = {name: value for name, value in options.items() if value is not None}
     return train(data, out, resume=resume, data_root=data_root, **{**recipe, **given})

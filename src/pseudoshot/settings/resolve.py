@@ -91,20 +91,23 @@ def _part(part: str, model: type[Settings], options: Mapping[str, Any]) -> Any:
     )
 
 
-def check_same(saved: RunSettings, given: Mapping[str, Any]) -> None:
-    """Refuse to resume with a setting other than the run's own, naming each."""
+def resumed(saved: RunSettings, given: Mapping[str, Any]) -> RunSettings:
+    """The settings that a run goes on with: its own, with the epochs that were given. Any other
+    that is not its own is refused, and named."""
     before = flatten(saved.model_dump())
-    after = flatten(validated({**before, **given}).model_dump())
+    settings = validated({**before, **given})
+    after = flatten(settings.model_dump())
     changed = [
         f"{name} (the run has {_quoted(before.get(name))}, you gave {_quoted(value)})"
         for name, value in after.items()
-        if before.get(name) != value
+        if before.get(name) != value and name != "epochs"
     ]
     if changed:
         raise PseudoshotError(
             f"cannot resume with other settings: {', '.join(changed)}; "
             f"leave them out to continue the run, or start a new one with another --out"
         )
+    return settings
 
 
 def _models(choices: Mapping[str, Any]) -> dict[str, type[Settings]]:

@@ -9,7 +9,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -24,7 +29,12 @@ MOST_SEEDS = 2**32  # what scikit-learn takes
 NONE_OF_THESE = "none of these"  # the label of a rejected image; where labels are numbers, -1
 
 
-class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FewShotClassifier(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """A scikit-learn classifier of images, from one example per class on.
 
     Parameters
@@ -122,10 +132,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Images) -> Floats:
         """How likely each image is of each of `classes_`, (n, classes)."""
-        check_is_fitted(self)
-        if self.embedder_ is None:
-            X = validate_data(self, X, dtype=np.float64, reset=False)
-        scores = scores_of(self.fitted_, self._features(X))
+        features = self._checked_features(X)
+        scores = scores_of(self.fitted_, features)
         probabilities: Floats = softmax(scores / self.temperature_, axis=1)
         if not np.isfinite(probabilities).all():
             raise PseudoshotError(
@@ -133,6 +141,29 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "damaged, fit or save it again"
             )
         return probabilities
+
+    def transform(self, X: Images) -> Floats:
+        """The embedding of each image, (n, d): what the classifier tells them apart by."""
+        return self._checked_features(X)
+
+    def _checked_features(self, X: Images) -> Floats:
+        """As an array: `set_output` may make a data frame of what `transform` returns."""
+        check_is_fitted(self)
+        if self.embedder_ is None:
+            X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._features(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        """How many numbers `transform` makes of an image; scikit-learn names them."""
+        return self.n_features_in_ if self.embedder_ is None else self.embedder_.dim
+
+    def save(self, path: str | Path) -> None:
+        """All of the fitted classifier in one file, as `save_classifier`: `load_classifier` and
+        `pseudoshot classify` take it."""
+        from pseudoshot.sorting.saved import save_classifier
+
+        save_classifier(self, path)
 
     def predict(self, X: Images) -> npt.NDArray[Any]:
         """The likeliest class of each image; where it is less likely than `reject`, none."""

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pseudoshot.data import ImageSet
+from pseudoshot.data import ImageSet, is_named
 from pseudoshot.data import load as load_data
+from pseudoshot.data.decode import decode
 from pseudoshot.data.loading import expanded
 from pseudoshot.embedders import load
 from pseudoshot.sorting.estimator import FewShotClassifier
@@ -25,6 +26,8 @@ def classify_folder(
     *,
     support: Path | None = None,
     csv: Path,
+    all_probabilities: bool = False,
+    save: Path | None = None,
     sort_into: Path | None = None,
     copy: bool = False,
     classifier: str | None = None,
@@ -35,16 +38,20 @@ def classify_folder(
     """Label the images of a folder from those of `support`, one subfolder per class; write a CSV.
 
     `support` may also be a table of some of the images with their labels, such as that CSV after
-    corrections. `run` may also be a saved classifier, which needs no support.
+    corrections. `run` may also be a saved classifier, which needs no support; `save` is where to
+    leave one. `images` may also be one file.
 
     >>> classify_folder("conv4-cifar-fs", Path("new"), support=Path("some"), csv=Path("l.csv"))
     ... # doctest: +SKIP
     """
     images = expanded(images)
+    folder = images.parent if is_file(images) else images
     support = None if support is None else expanded(support)
     refuse_existing(csv)
+    if save is not None:
+        _check_file(save, ".safetensors")
     if sort_into is not None:
-        check_destination(sort_into, (images, support))
+        check_destination(sort_into, (folder, support))
     if is_file(Path(run)) and Path(run).suffix != ".onnx":
         if any(given is not None for given in (support, classifier, reading, views)):
             raise PseudoshotError(
@@ -56,23 +63,37 @@ def classify_folder(
     elif support is None:
         raise PseudoshotError("give --support: a folder with one subfolder per class, or a table")
     else:
+        embedder = load(run, reading)
         fitted = FewShotClassifier(
-            load(run, reading),
+            embedder,
             classifier=classifier,
-            unlabelled=images,
+            unlabelled=images_at(images, embedder.card.size),
             views=views or 0,
             reject=reject,
         )
-        fitted.fit(*(read_labels(support, images) if is_file(support) else (support,)))
+        fitted.fit(*(read_labels(support, folder) if is_file(support) else (support,)))
     if fitted.embedder_ is None:
         raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
-    result = label(fitted, images_of_folder(images, fitted.embedder_.card.size))
+    if save is not None:
+        fitted.save(save)
+    result = label(fitted, images_at(images, fitted.embedder_.card.size))
     if sort_into is not None:
-        place(result, images, sort_into, copy)
+        place(result, folder, sort_into, copy)
     # last: where there was no room for the images, the same can be asked for again
     with replaced(csv) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        write_csv(result, file)
+        write_csv(result, file, all_probabilities)
     return result
+
+
+def images_at(place: Path, size: int) -> ImageSet:
+    """Those of a folder, however deep, or one file."""
+    place = expanded(place)
+    if not is_file(place):
+        return images_of_folder(place, size)
+    try:
+        return ImageSet(place.name, decode(place, size)[None], files=(place.name,))
+    except PseudoshotError as error:
+        raise PseudoshotError(f"'{place}' cannot be read: {error}") from error
 
 
 def label(classifier: FewShotClassifier, images: ImageSet) -> Sorted:
@@ -98,18 +119,20 @@ def from_probabilities(
         tuple(map(str, seconds)),
         skipped,
         held_out.in_words(classifier.classes_.tolist()) if held_out is not None else "",
+        tuple(map(str, classifier.classes_)),
+        probabilities,
     )
 
 
 def embed_folder(
     run: str | Path, images: str | Path, out: Path, reading: str | None = None
 ) -> tuple[int, int]:
-    """Write the embeddings of a folder or a named set as .npz; how many, and of what length."""
-    if out.suffix != ".npz":
-        raise PseudoshotError(f"'{out}': the file to write must end in .npz")
-    refuse_existing(out)
+    """Write the embeddings of a folder, one file or a named set as .npz; how many, and of what
+    length."""
+    _check_file(out, ".npz")
     embedder = load(run, reading)
-    image_set = load_data(images, size=embedder.card.size)
+    size, one_file = embedder.card.size, is_file(expanded(images)) and not is_named(str(images))
+    image_set = images_at(Path(images), size) if one_file else load_data(images, size=size)
     embedder = embedder.centred_on(image_set)
     arrays = {"embeddings": embedder.embed(image_set).numpy(), "files": np.array(image_set.files)}
     if image_set.labels is not None:
@@ -118,3 +141,9 @@ def embed_folder(
         np.savez(file, allow_pickle=False, **arrays)
     count, dim = arrays["embeddings"].shape
     return count, dim
+
+
+def _check_file(file: Path, ending: str) -> None:
+    if file.suffix != ending:
+        raise PseudoshotError(f"'{file}': the file to write must end in {ending}")
+    refuse_existing(file)

@@ -75,9 +75,18 @@ def unknown(kind: str, name: object, choices: Iterable[str]) -> PseudoshotError:
     """An error that lists the names and points at the nearest one."""
     names = list(choices)
     shown = shorten(repr(name) if isinstance(name, str) else name)
-    near = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
-    hint = f", did you mean '{near[0]}'?" if near else ":"
+    near = nearest(name, names) if isinstance(name, str) else ""
+    hint = f", did you mean '{near}'?" if near else ":"
     return PseudoshotError(f"unknown {kind} {shown}{hint} choose one of {', '.join(names)}")
+
+
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """The choice that a misspelt name was probably to be; "": none is like it.
+
+    >>> nearest("conv4-omniglo", ["lite0", "conv4-omniglot"]), nearest("photos", ["lite0"])
+    ('conv4-omniglot', '')
+    """
+    return next(iter(difflib.get_close_matches(name, list(choices), n=1)), "")
 
 
 def shorten(value: object, most: int = 60) -> str:

@@ -91,6 +91,11 @@ def start_of(given: Mapping[str, Any]) -> Start | None:
 
 def _trainable(name: str) -> Embedder:
     embedder = load(name)
+    if embedder.card.unfinished:
+        raise PseudoshotError(
+            f"the training of '{name}' has not finished, it is at {embedder.card.unfinished}: "
+            f"continue it with --resume before another starts from it"
+        )
     if not any(True for _ in embedder.parameters()):
         raise PseudoshotError(
             f"'{name}' has no weights that can be trained: start from a run, lite0 or a "

@@ -68,7 +68,7 @@ class Journal:
         """The curves of the paper's Figures 2 and 3."""
         return {
             "step": self.trainer.step,
-            "epoch": self.trainer.step / self.trainer.steps_per_epoch,
+            "epoch": self.trainer.epoch,
             "loss": loss.value.item(),
             "lr": self.trainer.optimiser.param_groups[0]["lr"],
             **_norms(loss),

@@ -10,7 +10,7 @@ from pseudoshot.embedders import Embedder
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import console
-from pseudoshot.tools.errors import StoppedError
+from pseudoshot.tools.errors import PseudoshotError, StoppedError
 from pseudoshot.training.journal import Journal
 from pseudoshot.training.processes import Team
 from pseudoshot.training.run_folder import RunFolder
@@ -58,14 +58,31 @@ def _start(folder: RunFolder, trainer: Trainer) -> None:
     state = folder.load_checkpoint() if started else None
     if state is not None:
         trainer.restore(state)
+    _refuse_the_past(folder, trainer)
     team.fabric.barrier()
     if not team.leads:
         return
     if started:
+        folder.set_epochs(trainer.settings, trainer.step)
         folder.truncate_log(trainer.step)
         console.print(f"resuming '{folder.path}' at step {trainer.step} of {trainer.steps}")
     else:
         folder.write_settings(trainer.settings)
+
+
+def _refuse_the_past(folder: RunFolder, trainer: Trainer) -> None:
+    """A run cannot be trained for less than it was, nor further from nothing."""
+    epochs = trainer.settings.optimisation.epochs
+    if trainer.step > trainer.steps:
+        raise PseudoshotError(
+            f"'{folder.path}' has been trained for {trainer.epoch:.4g} epochs already: --epochs "
+            f"must be at least as many, not {epochs}"
+        )
+    if folder.finished and trainer.step == 0:
+        raise PseudoshotError(
+            f"'{folder.path}' cannot be trained further, its checkpoint is not there any more: "
+            f"train another run with --start-from {folder.path}"
+        )
 
 
 def _stopped(trainer: Trainer, received: signal.Signals) -> StoppedError:

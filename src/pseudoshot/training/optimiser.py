@@ -28,7 +28,9 @@ def learning_rate(settings: OptimisationSettings, step: int, steps_per_epoch: in
     """Of one step: held below a straight rise to lr over the first `warm_up` steps, and annealed.
 
     By a cosine from lr to 0, which moves on every `epoch` (the paper's released code) or every
-    `step`; or by a straight line over the last fifth of the training, the `end`.
+    `step`; or by a straight line over the last fifth of the training, the `end`. It depends on the
+    step and the epochs in all alone: a run that is trained further has, from there on, the rate of
+    a training of so many epochs, which may be well above where the shorter one ended.
     """
     since = step // steps_per_epoch * steps_per_epoch if settings.annealing == "epoch" else step
     progress = since / (settings.epochs * steps_per_epoch)

@@ -1,8 +1,8 @@
 """A run folder: `run.json`, `log.jsonl`, `checkpoint/`, then `model.*`, `report.html` and, where
 the method has one, `head.safetensors`; evaluations add to `evaluations.jsonl`.
 
-It is held by one process at a time, a finished one is never written again, and an unfinished one is
-only continued when asked for.
+It is held by one process at a time. It is only continued when asked for, a finished one for more
+epochs than it had; its model so far is then kept in `epoch-N/`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from pydantic import ValidationError
 from pseudoshot._version import __version__
 from pseudoshot.backbones import compiled
 from pseudoshot.heads import Head
-from pseudoshot.settings.resolve import check_same
 from pseudoshot.settings.saved import saved_settings
 from pseudoshot.settings.tree import RunSettings
-from pseudoshot.tools.console import console
+from pseudoshot.tools.console import console, say
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import remove_unfinished, replaced, room_for, write_text
+from pseudoshot.tools.state_file import LATEST, PREVIOUS, load_state, save_state
 from pseudoshot.tools.tensor_file import to_bytes
 from pseudoshot.training.adapting import Verdict
-from pseudoshot.training.checkpoint import load_state, save_state
+from pseudoshot.training.keeping import set_aside
 from pseudoshot.training.state import TrainingState, is_reachable
 from pseudoshot.views import get_policy
 
@@ -64,8 +64,7 @@ class RunFolder:
         self.settings_path = path / "run.json"
         self.log_path = path / "log.jsonl"
         self.head_path = path / "head.safetensors"
-        self.checkpoint_path = path / "checkpoint" / "latest.safetensors"
-        self.previous_path = path / "checkpoint" / "previous.safetensors"
+        self.checkpoint_path, self.previous_path = path / LATEST, path / PREVIOUS
 
     @property
     def started(self) -> bool:
@@ -120,15 +119,32 @@ class RunFolder:
                 f"choose another --out"
             )
 
-    def check_resumable(self, settings: RunSettings, options: dict[str, Any]) -> None:
-        """Refuse to continue a run that is finished, or with settings other than its own."""
-        if self.finished:
-            raise PseudoshotError(f"'{self.path}' is finished: there is nothing to resume")
-        check_same(settings, options)
+    def check_resumable(self, settings: RunSettings) -> None:
+        """Refuse to continue a run that is finished, unless it is for more epochs than it had."""
+        before = self.read_settings().optimisation.epochs
+        if self.finished and settings.optimisation.epochs <= before:
+            raise PseudoshotError(
+                f"'{self.path}' is finished, after {before} epochs: to train it further, give "
+                f"--epochs above {before}"
+            )
         self.check_circumstances(settings)
 
     def write_settings(self, settings: RunSettings) -> None:
         record = {"settings": settings.model_dump(), **_circumstances(settings)}
+        write_text(self.settings_path, json.dumps(record, indent=2) + "\n")
+
+    def set_epochs(self, settings: RunSettings, step: int) -> None:
+        """Go on for another number of epochs than the run had; a finished model is kept aside."""
+        before, after = (s.optimisation.epochs for s in (self.read_settings(), settings))
+        if before == after:
+            return
+        record = self._read_record()
+        if self.finished:
+            say(f"the model of {before} epochs is kept as {set_aside(self.path, before)}")
+        earlier = record.get("continued")
+        told = [*(earlier if isinstance(earlier, list) else []), {"step": step, "epochs": before}]
+        record |= {"settings": settings.model_dump(), "continued": told}
+        record.pop("adapting", None)
         write_text(self.settings_path, json.dumps(record, indent=2) + "\n")
 
     def write_verdict(self, verdict: Verdict) -> None:

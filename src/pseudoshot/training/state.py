@@ -21,6 +21,8 @@ class TrainingState:
     dropout_generators_on_gpus: list[Tensor]
     average: dict[str, Any] | None = None  # of the weights, where there is one
     start: str | None = None  # a digest of the network that is adapted, where one is
+    card: dict[str, Any] | None = None  # of the embedding: with it a model can be made of all this
+    epoch: float | None = None  # how many are done
 
     def to_dict(self) -> dict[str, Any]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}

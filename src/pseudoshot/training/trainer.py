@@ -72,6 +72,11 @@ class Trainer:
         return self._seconds + time.monotonic() - self._began
 
     @property
+    def epoch(self) -> float:
+        """How many are done."""
+        return self.step / self.steps_per_epoch
+
+    @property
     def epoch_ends(self) -> bool:
         return self.step % self.steps_per_epoch == 0
 
@@ -216,6 +221,8 @@ class Trainer:
             dropout_generators_on_gpus=torch.cuda.get_rng_state_all(),
             average=None if self.average is None else self.average.state_dict(),
             start=None if self.start is None else weights_digest(self.start),
+            card=self.embedder.card.model_dump(mode="json"),
+            epoch=self.epoch,
         )
 
     def restore(self, state: TrainingState) -> None:

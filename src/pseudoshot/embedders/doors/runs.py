@@ -8,8 +8,10 @@ from pseudoshot.embedders.card import ModelCard, card_digest
 from pseudoshot.embedders.doors.reading import read_json
 from pseudoshot.embedders.doors.transformers_folder import is_hub_name
 from pseudoshot.embedders.embedder import CARD, Embedder, from_weights
+from pseudoshot.embedders.unfinished import embedder_of, is_unfinished
 from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file
+from pseudoshot.tools.registry import nearest
 from pseudoshot.tools.tensor_file import read
 
 _BUNDLED = Path(__file__).parents[1] / "bundled"
@@ -22,6 +24,8 @@ def takes(name: str) -> bool:
 
 def enter(name: str) -> Embedder:
     folder = _folder_of(name)
+    if is_unfinished(folder):
+        return embedder_of(folder)
     card = _read_card(folder)
     try:
         weights, words = read(folder / "model.safetensors", [CARD])
@@ -54,12 +58,12 @@ def _read_card(folder: Path) -> ModelCard:
 
 
 def _hint(folder: Path) -> str:
-    if is_file(folder / "run.json"):
-        return "its training has not finished: continue with --resume"
     hint = (
-        "give the --out folder of a finished `pseudoshot train`, an .onnx file, a folder of a "
+        "give a run folder, the --out of `pseudoshot train`, an .onnx file, a folder of a "
         f"transformers model, or one of lite0, {', '.join(bundled_models())}"
     )
+    if near := nearest(str(folder), ["lite0", *bundled_models()]):
+        return f"did you mean '{near}'? Else {hint}"
     if is_hub_name(str(folder)):
         hint += (
             f"; a model of the Hugging Face hub is first downloaded with `hf download {folder}` "

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.training.checkpoint import load_state, save_state
+from pseudoshot.tools.state_file import load_state, save_state
 
 
 def test_a_state_comes_back_as_it_was(tmp_path):

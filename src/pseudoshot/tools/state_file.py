@@ -1,4 +1,5 @@
-"""A training state as one safetensors file: tensors as such, everything else as JSON beside them.
+"""A tree of tensors and plain values as one safetensors file: tensors as such, the rest as JSON
+beside them; a training's checkpoint is one.
 
 No pickle: loading a checkpoint can execute nothing.
 """
@@ -15,9 +16,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.tools.files import replaced
+from pseudoshot.tools.files import is_file, replaced
 from pseudoshot.tools.tensor_file import digest
 
+# In a run folder: the last checkpoint, and the one before it in case that is damaged.
+LATEST, PREVIOUS = "checkpoint/latest.safetensors", "checkpoint/previous.safetensors"
 _TENSOR = "__tensor__"
 _ITEMS = "__items__"  # a dictionary whose keys are not all strings, as in an optimiser's state
 
@@ -42,6 +45,20 @@ def load_state(path: Path) -> dict[str, Any]:
             return state
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise PseudoshotError(f"the checkpoint {path} cannot be read: {error}") from error
+
+
+def load_checkpoint(run: Path) -> dict[str, Any] | None:
+    """The last state that a training left in its folder and that can be read; None: none yet."""
+    damaged = None
+    for name in (LATEST, PREVIOUS):
+        if is_file(run / name):
+            try:
+                return load_state(run / name)
+            except PseudoshotError as error:
+                damaged = damaged or error
+    if damaged is not None:
+        raise damaged
+    return None
 
 
 def _take_tensors(node: Any, tensors: dict[str, Tensor]) -> Any:
