@@ -13,7 +13,7 @@ from pseudoshot.data import load as load_data
 from pseudoshot.data.loading import expanded
 from pseudoshot.embedders import load
 from pseudoshot.sorting.estimator import FewShotClassifier
-from pseudoshot.sorting.inputs import Floats, images_of_folder
+from pseudoshot.sorting.inputs import Floats, images_of_folder, to_image_set
 from pseudoshot.sorting.saved import load_classifier
 from pseudoshot.sorting.table import Sorted, read_labels, write_csv
 from pseudoshot.tools.console import progress_bar
@@ -31,7 +31,6 @@ def classify_folder(
     copy: bool = False,
     classifier: str | None = None,
     reading: str | None = None,
-    views: int | None = None,
     reject: float | None = None,
 ) -> Sorted:
     """Label the images of a folder from those of `support`, one subfolder per class; write a CSV.
@@ -48,27 +47,31 @@ def classify_folder(
     if sort_into is not None:
         _check_destination(sort_into, (images, support))
     if is_file(Path(run)) and Path(run).suffix != ".onnx":
-        if any(given is not None for given in (support, classifier, reading, views)):
+        if any(given is not None for given in (support, classifier, reading)):
             raise PseudoshotError(
                 f"'{run}' is a classifier fitted already: "
-                f"leave out --support, --classifier, --reading and --views"
+                f"leave out --support, --classifier and --reading"
             )
         fitted = load_classifier(run)
         fitted.rejecting(fitted.reject if reject is None else reject)
+        if fitted.embedder_ is None:
+            raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
+        image_set = images_of_folder(images, fitted.embedder_.card.size)
+        probabilities = fitted.predict_proba(image_set)
     elif support is None:
         raise PseudoshotError("give --support: a folder with one subfolder per class, or a table")
     else:
+        embedder = load(run, reading)
+        embedder.classifier(classifier)  # what is refused is so before the work of embedding
+        examples, labels = _examples(support, images, embedder.card.size)
+        image_set = images_of_folder(images, embedder.card.size)
+        embedder = embedder.centred_on(image_set)
+        embeddings = embedder.embed(image_set).numpy()
         fitted = FewShotClassifier(
-            load(run, reading),
-            classifier=classifier,
-            unlabelled=images,
-            views=views or 0,
-            reject=reject,
+            embedder, classifier=classifier, unlabelled=embeddings, reject=reject
         )
-        fitted.fit(*(read_labels(support, images) if is_file(support) else (support,)))
-    if fitted.embedder_ is None:
-        raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
-    result = label(fitted, images_of_folder(images, fitted.embedder_.card.size))
+        probabilities = fitted.fit(examples, labels).predict_proba(embeddings)
+    result = from_probabilities(fitted, image_set.files, probabilities, image_set.skipped)
     with replaced(csv) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         write_csv(result, file)
     if sort_into is not None:
@@ -76,11 +79,14 @@ def classify_folder(
     return result
 
 
-def label(classifier: FewShotClassifier, images: ImageSet) -> Sorted:
-    """Every image of a set by its likeliest class."""
-    return from_probabilities(
-        classifier, images.files, classifier.predict_proba(images), images.skipped
-    )
+def _examples(support: Path, images: Path, size: int) -> tuple[ImageSet, list[str]]:
+    """Those of a folder with one subfolder per class, or those that a table names."""
+    if is_file(support):
+        files, labels = read_labels(support, images)
+        return to_image_set(files, size), labels
+    examples = images_of_folder(support, size)
+    examples.class_counts()  # refuses a folder without subfolders
+    return examples, np.array(examples.classes)[examples.labels].tolist()
 
 
 def from_probabilities(
@@ -89,7 +95,6 @@ def from_probabilities(
     probabilities: Floats,
     skipped: tuple[str, ...] = (),
 ) -> Sorted:
-    held_out = classifier.held_out_
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     seconds = classifier.classes_[order[:, 1]] if order.shape[1] > 1 else np.full(len(order), "")
     return Sorted(
@@ -98,7 +103,7 @@ def from_probabilities(
         tuple(probabilities.max(1).tolist()),
         tuple(map(str, seconds)),
         skipped,
-        held_out.in_words(classifier.classes_.tolist()) if held_out is not None else "",
+        classifier.quality(),
     )
 
 

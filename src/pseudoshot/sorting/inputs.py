@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from PIL import Image
 
 from pseudoshot.data import ImageSet
@@ -17,21 +16,16 @@ from pseudoshot.data.decode import decode, to_bytes, to_square
 from pseudoshot.data.folder import load_folder
 from pseudoshot.data.loading import expanded
 from pseudoshot.embedders import Embedder
-from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.views import get_policy
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 AnImage: TypeAlias = str | os.PathLike[str] | Image.Image | npt.NDArray[np.generic]
 Images: TypeAlias = ImageSet | npt.NDArray[np.generic] | str | os.PathLike[str] | Iterable[AnImage]
 
 
-def embeddings_of(embedder: Embedder, images: Images, views: int = 0, seed: int = 0) -> Floats:
-    """(n, d); a 2-D array of floats is taken for embeddings already made.
-
-    With `views`, an image's embedding is the mean of its own and of as many random views'.
-    """
-    if isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f":
+def embeddings_of(embedder: Embedder, images: Images) -> Floats:
+    """(n, d); a 2-D array of floats is taken for embeddings already made."""
+    if are_embeddings(images):
         if images.shape[1] != embedder.dim:
             raise PseudoshotError(
                 f"embeddings of this model have {embedder.dim} numbers, not {images.shape[1]}"
@@ -39,11 +33,11 @@ def embeddings_of(embedder: Embedder, images: Images, views: int = 0, seed: int 
         if not np.isfinite(images).all():
             raise PseudoshotError("embeddings must be finite numbers")
         return np.asarray(images, np.float64)
-    image_set = to_image_set(images, embedder.card.size)
-    total = embedder.embed(image_set).double()
-    if views:
-        total = (total + views * _mean_of_views(embedder, image_set, views, seed)) / (1 + views)
-    return total.numpy()
+    return embedder.embed(to_image_set(images, embedder.card.size)).double().numpy()
+
+
+def are_embeddings(images: Images) -> TypeGuard[npt.NDArray[np.floating[Any]]]:
+    return isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f"
 
 
 def to_image_set(images: Images, size: int) -> ImageSet:
@@ -100,9 +94,3 @@ def _from_array(image: npt.NDArray[np.generic]) -> Image.Image:
     if values.dtype.kind not in "uif":
         raise PseudoshotError(f"it holds {values.dtype}, not numbers of pixels")
     return Image.fromarray(values if values.dtype == np.uint8 else to_bytes(values))
-
-
-def _mean_of_views(embedder: Embedder, images: ImageSet, views: int, seed: int) -> torch.Tensor:
-    policy = get_policy("amdim" if embedder.card.channels == 3 else "strokes")
-    copies = embedder.embed(view_set(images, policy, views, len(images), seed))
-    return copies.double().view(len(images), views, -1).mean(1)
