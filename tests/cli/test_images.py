@@ -84,7 +84,7 @@ def test_classify_copies_where_asked_and_rejects_the_doubtful(support, images, t
     result = pseudoshot(
         *("classify", MODEL, "--support", support, "--images", images, "--reject", "1"),
         *("--csv", tmp_path / "l.csv", "--sort-into", tmp_path / "out", "--copy"),
-        *("--classifier", "ridge", "--views", "2"),
+        *("--classifier", "ridge"),
     )
     assert result.returncode == 0, result.stderr
     assert "none of these" in result.stdout
@@ -170,7 +170,7 @@ def test_a_saved_classifier_is_refused_what_it_cannot_do(support, images, tmp_pa
     refused(here(*classify, "--reject", "nan"), "from 0 to 1")
     refused(
         here(*classify, "--classifier", "ridge"),
-        "leave out --support, --classifier, --reading and --views",
+        "leave out --support, --classifier and --reading",
     )
     refused(here(*classify, "--support", support), "leave out --support")
     assert [path.name for path in tmp_path.iterdir()] == ["c.safetensors"]

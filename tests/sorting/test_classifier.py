@@ -45,10 +45,9 @@ def files(trees):
 
 
 @pytest.mark.parametrize("name", PLAIN)
-@pytest.mark.parametrize("views", [0, 3])
-def test_images_are_told_apart_from_one_to_three_examples(files, name, views):
+def test_images_are_told_apart_from_one_to_three_examples(files, name):
     shown = [files["ash"][0], *files["birch"][:3], *files["elm"][:2]]
-    classifier = FewShotClassifier(MODEL, classifier=name, views=views)
+    classifier = FewShotClassifier(MODEL, classifier=name)
     classifier.fit(shown, ["ash"] + ["birch"] * 3 + ["elm"] * 2)
     found = classifier.predict([file for kind in KINDS for file in files[kind][3:]])
     assert (found == np.repeat(KINDS, 3)).mean() >= 8 / 9
@@ -147,7 +146,7 @@ def test_doubtful_images_are_rejected_by_name_or_by_minus_one():
     [
         ({"classifier": "forest"}, "unknown classifier 'forest'"),
         ({"reject": 1.5}, "from 0 to 1"),
-        ({"views": 2}, "need a model"),
+        ({"unlabelled": np.ones(3)}, r"expected as an array \(n, d\)"),
         ({"seed": -1}, "a seed is at least 0"),
         ({"model": "nowhere"}, "holds no model.*conv4-cifar-fs"),
     ],
@@ -225,17 +224,6 @@ def test_an_image_set_of_another_size_is_classified_as_at_the_models(side):
     fitted = FewShotClassifier(MODEL).fit(given.take(shown))
     np.testing.assert_allclose(fitted.predict_proba(own), expected, atol=0.1)
     np.testing.assert_allclose(fitted.predict_proba(given), expected, atol=0.1)
-
-
-def test_views_are_drawn_from_the_seed_alone(files):
-    def fitted(seed):
-        classifier = FewShotClassifier(MODEL, views=2, seed=seed)
-        return classifier.fit([*files["ash"][:2], *files["elm"][:2]], [0, 0, 1, 1]).fitted_.weight
-
-    torch.manual_seed(5)
-    first = fitted(0)
-    np.testing.assert_array_equal(first, fitted(0))
-    assert not np.array_equal(first, fitted(1))
 
 
 def test_it_transforms_images_to_embeddings_and_saves_itself(trees, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -44,9 +46,12 @@ def test_words_say_how_good_it_is_and_what_to_do_where_it_is_not() -> None:
     labels = np.array([0, 0, 0, 1, 1, 1])
     good = HeldOut(labels, np.eye(2)[labels])
     assert good.in_words(["cat", "dog"]) == "6 of 6 examples right when held out: 100 % (61 to 100)"
-    poor = HeldOut(labels, np.eye(2)[[1, 1, 0, 1, 1, 0]]).in_words(["cat", "dog"])
+    poor = HeldOut(labels, np.eye(2)[[1, 1, 0, 1, 1, 0]]).in_words(["cat", "dog"], "a better one")
     assert "3 of 6 examples" in poor
-    assert "cat taken for dog 2 times: more examples of both" in poor
+    assert "cat taken for dog 2 times, dog taken for cat once" in poor
+    assert "more examples alone would hardly bring it to 80 %: what would help is a better" in poor
+    near = HeldOut(np.repeat(labels, 5), np.eye(2)[[0] * 23 + [1] * 7]).in_words(["cat", "dog"])
+    assert re.search(r"about \d+ examples per class could bring it to 80 %.*pseudoshot train", near)
     none = HeldOut(labels[:0], np.empty((0, 2)))
     assert none.in_words(["cat", "dog"]).startswith("two examples of a class or more")
 
@@ -54,3 +59,11 @@ def test_words_say_how_good_it_is_and_what_to_do_where_it_is_not() -> None:
 def test_one_example_of_each_class_can_not_be_held_out() -> None:
     fitted = FewShotClassifier().fit(np.eye(3), ["a", "b", "c"])
     assert len(fitted.held_out_.labels) == 0
+
+
+def test_the_fewer_are_right_the_more_labels_are_needed() -> None:
+    labels = np.repeat(np.arange(5), 4)
+    wrong = [HeldOut(labels, np.eye(5)[(labels + (np.arange(20) < n)) % 5]) for n in (5, 6, 7)]
+    needed = [found.labels_needed for found in wrong]
+    assert 4 < needed[0] < needed[1] < needed[2]
+    assert HeldOut(labels, np.eye(5)[(labels + 1) % 5]).labels_needed is None, "at chance"

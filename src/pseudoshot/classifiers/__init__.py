@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
+from pseudoshot.classifiers.auto import Auto
 from pseudoshot.classifiers.base import (
     Classifier,
     ClassifierSettings,
@@ -20,6 +21,7 @@ from pseudoshot.classifiers.base import (
     Support,
 )
 from pseudoshot.classifiers.feat import SupportAdapted
+from pseudoshot.classifiers.held_out import FOLDS, folds, held_out_scores
 from pseudoshot.classifiers.logistic import Logistic
 from pseudoshot.classifiers.prototype import Prototype
 from pseudoshot.classifiers.ridge import Ridge
@@ -33,6 +35,7 @@ from pseudoshot.tools.registry import Registry
 CLASSIFIERS: Registry[Classifier] = Registry(
     "classifier",
     {
+        "auto": Auto,
         "prototype": Prototype,
         "logistic": Logistic,
         "ridge": Ridge,
@@ -86,6 +89,8 @@ def build_classifier(
 
 __all__ = [
     "CLASSIFIERS",
+    "FOLDS",
+    "Auto",
     "Chosen",
     "Classifier",
     "ClassifierSettings",
@@ -95,4 +100,6 @@ __all__ = [
     "Support",
     "build_classifier",
     "classifier_settings",
+    "folds",
+    "held_out_scores",
 ]

@@ -101,6 +101,7 @@ class Classifier(ABC):
     takes: ClassVar[Takes] = "embeddings"
     saveable: ClassVar[bool] = True  # what is fitted is Linear
     needs_head: ClassVar[bool] = False
+    called: ClassVar[str]  # in a sentence
     rule: ClassVar[str]  # what happens to an image that is to be recognised
 
     def __init__(

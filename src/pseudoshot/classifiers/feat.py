@@ -17,6 +17,7 @@ class SupportAdapted(HeadClassifier):
     """The nearest mean of the support as the head adapted it to the task (FEAT)."""
 
     Settings = FEATSettings
+    called = "nearest mean after a trained head"
     rule = (
         "A trained head adapts the examples to the task, and every other image goes to the class "
         "whose examples, averaged, it is most similar to."

@@ -24,6 +24,7 @@ class Logistic(Classifier):
     """Multinomial logistic regression with an L2 penalty; every class counts alike."""
 
     Settings = LogisticSettings
+    called = "logistic regression"
     rule = "A logistic regression fitted to the examples classifies every other image."
     settings: LogisticSettings
 

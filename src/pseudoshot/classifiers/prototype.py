@@ -20,6 +20,7 @@ class Prototype(Classifier):
     """The nearest mean of the support (Algorithm 2)."""
 
     Settings = PrototypeSettings
+    called = "nearest mean"
     rule = "Every other image goes to the class whose examples, averaged, it is most similar to."
 
     def __init__(

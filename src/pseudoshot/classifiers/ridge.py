@@ -25,6 +25,7 @@ class Ridge(Classifier):
     """
 
     Settings = RidgeSettings
+    called = "ridge regression"
     rule = "A ridge regression fitted to the examples classifies every other image."
     settings: RidgeSettings
 

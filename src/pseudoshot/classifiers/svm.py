@@ -22,6 +22,7 @@ class SVM(Classifier):
     """A linear SVM (Crammer and Singer), as MetaOptNet trains with; every class counts alike."""
 
     Settings = SVMSettings
+    called = "a support vector machine"
     rule = "A support vector machine fitted to the examples classifies every other image."
     settings: SVMSettings
 

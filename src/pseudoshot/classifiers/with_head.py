@@ -25,6 +25,7 @@ class WithHead(HeadClassifier):
     Settings = WithHeadSettings
     setting = "transductive"
     saveable = False
+    called = "nearest mean after a trained head"
     rule = (
         "A trained head adapts examples and all images to recognise together "
         "(transductive), and each goes to the class it is then most similar to."

@@ -36,7 +36,6 @@ def classify(
     copy: Switch = False,
     classifier: ClassifierName = None,
     reading: Reading = None,
-    views: int | None = None,
     reject: float | None = None,
 ) -> None:
     """Sort a folder of images by a few examples of each class.
@@ -65,8 +64,6 @@ def classify(
         Also make this folder, with a link to every image in the folder of its class.
     copy
         Copy the images instead of linking them.
-    views
-        Average each example with so many random altered copies of it.
     reject
         Images of a lower confidence, from 0 to 1, are labelled "none of these".
     """
@@ -85,7 +82,6 @@ def classify(
         copy=copy,
         classifier=classifier,
         reading=reading,
-        views=views,
         reject=reject,
     )
     print_sorting(result)

@@ -29,8 +29,9 @@ ClassifierName = Annotated[
     str | None,
     Parameter(
         help="How images are told apart by the examples: prototype (nearest class mean); logistic, "
-        "ridge or svm (fitted to them: better from about twenty per class on); feat or with-head, "
-        "for runs with a head. What the model is made for by default."
+        "ridge or svm (fitted to them); feat or with-head, for runs with a head; auto, prototype "
+        "or ridge by what each says of examples held out, and below three per class what the model "
+        "is made for. By default auto to classify and serve, what the model is made for to measure."
     ),
 ]
 Reading = Annotated[

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from pseudoshot.backbones import Backbone
 from pseudoshot.classifiers import (
     CLASSIFIERS,
+    Auto,
     Chosen,
     Classifier,
     ClassifierSettings,
@@ -252,6 +253,10 @@ class Embedder(nn.Module):
         """
         own = self._made_for()
         settings = own if chosen in (None, own.name) else classifier_settings(chosen)
+        if settings.name == "auto" and own.name != "auto":
+            made_for = self.classifier()
+            inductive = made_for.setting == "inductive"  # else there is nothing to choose by
+            return Auto(settings, self.card.similarity, own=made_for) if inductive else made_for
         needs_head = CLASSIFIERS[settings.name].needs_head
         if needs_head and self.card.reading != PLAIN:
             raise PseudoshotError(

@@ -123,7 +123,9 @@ class Session:
         if unknown:
             raise PseudoshotError(f"there is no image {unknown[0]}")
         rows = self.embeddings[list(examples)]
-        classifier = FewShotClassifier(self.embedder, classifier=self.chosen, reject=reject)
+        classifier = FewShotClassifier(
+            self.embedder, classifier=self.chosen, unlabelled=self.embeddings, reject=reject
+        )
         return classifier.fit(rows, list(examples.values()))
 
     def sort(self, examples: Mapping[int, str], reject: float | None = None) -> Sorted:

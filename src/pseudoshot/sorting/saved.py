@@ -141,6 +141,6 @@ def _rebuilt(description: Description, weights: dict[str, Tensor]) -> FewShotCla
     classifier.embedder_, classifier.fitted_ = embedder, Linear(weight[None], bias[None])
     classifier.classes_ = np.array(description.classes)
     classifier.temperature_ = description.temperature
-    classifier.held_out_ = None
+    classifier.held_out_, classifier.told_by_ = None, f"told apart by {kind.called}"
     classifier.n_features_in_ = dim
     return classifier
