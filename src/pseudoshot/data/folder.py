@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,11 @@ def load_folder(folder: Path, size: int, *, stay_inside: bool = False) -> ImageS
 
     With `stay_inside`, links that lead out of the folder are not followed.
     """
+    return load_listed(folder, list_folder(folder, stay_inside=stay_inside), size)
+
+
+def list_folder(folder: Path, *, stay_inside: bool = False) -> Listing:
+    """The images that `load_folder` reads."""
     if not folder.is_dir():
         raise PseudoshotError(f"'{folder}' is a file: give the folder its images are in")
     images = Listing(images_below(folder, stay_inside=stay_inside))
@@ -28,8 +33,15 @@ def load_folder(folder: Path, size: int, *, stay_inside: bool = False) -> ImageS
             f"no images below '{folder}': expected files such as .jpg or .png, in it or in "
             "one subfolder per class"
         )
+    return images
+
+
+def load_listed(
+    folder: Path, images: Listing, size: int, told: Callable[[int], None] | None = None
+) -> ImageSet:
+    """The images of a folder once they are listed; `told` is called with how many were read."""
     classes = tuple(images.labels) if "" not in images.labels else None
-    return load_files(str(folder), folder, images, Form(size), classes)
+    return load_files(str(folder), folder, images, Form(size), classes, told)
 
 
 def images_below(folder: Path, part: str = "", *, stay_inside: bool = False) -> Iterator[Encoded]:

@@ -89,8 +89,11 @@ def load_files(
     images: Listing,
     form: Form,
     classes: tuple[str, ...] | None,
+    told: Callable[[int], None] | None = None,
 ) -> ImageSet:
     """The images in the order given, labelled by their place in `classes` unless that is None.
+
+    `told` is called after each with how many were read; an error it raises ends the reading.
 
     Those that cannot be read are left out, reported in one line and listed in `skipped`; a class
     without a readable image is no class.
@@ -98,7 +101,7 @@ def load_files(
     recipe = recipe_of(origin, images, form, classes)
 
     def build(rows: cache.Rows) -> cache.Contents:
-        unread = _decode_into(rows, name, images, form)
+        unread = _decode_into(rows, name, images, form, told)
         skipped = tuple(f"{images[position].name}: {why}" for position, why in unread.items())
         if len(unread) == len(images):
             raise PseudoshotError(
@@ -133,7 +136,13 @@ def recipe_of(
     }
 
 
-def _decode_into(rows: cache.Rows, name: str, images: Listing, form: Form) -> dict[int, str]:
+def _decode_into(
+    rows: cache.Rows,
+    name: str,
+    images: Listing,
+    form: Form,
+    told: Callable[[int], None] | None,
+) -> dict[int, str]:
     """Append what can be read to `rows`; return the positions of the rest, with reasons."""
     done = rows.done or {"decoded": 0, "unread": []}
     first, unread = done["decoded"], dict(done["unread"])
@@ -147,6 +156,8 @@ def _decode_into(rows: cache.Rows, name: str, images: Listing, form: Form) -> di
             else:
                 rows.append(outcome[None])
             bar.advance(task)
+            if told is not None:
+                told(position + 1)
             if (position + 1) % SAVE_EVERY == 0:
                 rows.save({"decoded": position + 1, "unread": list(unread.items())})
     return unread

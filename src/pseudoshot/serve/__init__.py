@@ -27,9 +27,13 @@ def serve(
             f"serve needs {error.name}: pip install 'pseudoshot[serve]'"
         ) from error
     from pseudoshot.serve.session import Session
+    from pseudoshot.serve.store import Store, project_file
 
     listening = _listen(host, port)
-    app = build_app(Session(run, images, classifier, reading), host)
+    session = Session(run, images, classifier, reading)
+    folder = session.folder
+    store = Store() if folder is None else Store(project_file(folder), str(folder))
+    app = build_app(session.begin(), store, host)
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     config = uvicorn.Config(app, log_level="warning", access_log=False)
     with suppress(KeyboardInterrupt):

@@ -121,6 +121,12 @@ def embed_folder(
     return count, dim
 
 
+def sort_into(result: Sorted, images: Path, into: Path, copy: bool) -> None:
+    """Make a new folder with a subfolder per class, of links to the images or of copies."""
+    _check_destination(into, (images,))
+    _sort(result, images, into, copy)
+
+
 def _check_destination(folder: Path, sources: tuple[Path | None, ...]) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise PseudoshotError(f"'{folder}' is not empty: name a new folder to sort into")

@@ -1,0 +1,93 @@
+"""What all routes share: the session and its project, bodies read off the event loop, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Query, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ValidationError
+from starlette.concurrency import run_in_threadpool
+
+from pseudoshot.serve.messages import Refusal
+from pseudoshot.serve.session import Session
+from pseudoshot.serve.sorter import Sorter
+from pseudoshot.serve.store import Store
+from pseudoshot.tools.errors import PseudoshotError, validation_line
+
+BODIES: dict[str, type[BaseModel]] = {}  # of requests, by the name /openapi.json calls them
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Served:
+    """One server's images and what is said of them."""
+
+    session: Session
+    store: Store
+    sorter: Sorter
+
+
+class StaleError(PseudoshotError):
+    """Numbers of images as another start of the server gave them."""
+
+
+def served(request: Request) -> Served:
+    found: Served = request.app.state.served
+    return found
+
+
+Here = Annotated[Served, Depends(served)]
+
+
+def check_session(here: Served, session: str) -> None:
+    if session != here.session.started:
+        raise StaleError("the server was started anew: load the list of images again")
+
+
+def _current(here: Here, session: Annotated[str, Query(max_length=100)]) -> None:
+    check_session(here, session)
+
+
+Current = Depends(_current)  # of a route whose address says which session its numbers are of
+
+
+def body_of(model: type[Model]) -> Callable[[Request], Coroutine[Any, Any, Model]]:
+    """A dependency that reads the body in a thread: a long one holds up nobody else."""
+    BODIES[model.__name__] = model
+
+    async def read(request: Request) -> Model:
+        body = await request.body()
+        try:
+            return await run_in_threadpool(model.model_validate_json, body)
+        except ValidationError as error:
+            raise PseudoshotError(f"body: {validation_line(error)}") from error
+
+    return read
+
+
+def takes(model: type[BaseModel]) -> dict[str, Any]:
+    """The body as /openapi.json describes it."""
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """The ways in which a route may say no, for /openapi.json."""
+    return {code: {"model": Refusal} for code in (400, 401, 403, *codes)}
+
+
+def answer(model: BaseModel) -> Response:
+    """As JSON, made in the thread of the route."""
+    return Response(model.model_dump_json(), media_type="application/json")
+
+
+def refusal(detail: str, code: int, stale: bool = False) -> JSONResponse:
+    return JSONResponse(Refusal(detail=detail, stale=stale).model_dump(), code)
+
+
+def download(data: bytes, name: str, media_type: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(data, media_type=media_type, headers=headers)
