@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request
@@ -10,12 +11,12 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from pseudoshot._version import __version__
 from pseudoshot.serve.edits import NotApplicableError
 from pseudoshot.serve.limits import Limits
 from pseudoshot.serve.routes import ROUTERS
+from pseudoshot.serve.security import LOOPBACK, Gate
 from pseudoshot.serve.served import BODIES, Served, StaleError, refusal
 from pseudoshot.serve.session import NoImageError, NotYetError, Session
 from pseudoshot.serve.sorter import Sorter
@@ -23,7 +24,6 @@ from pseudoshot.serve.store import Store
 from pseudoshot.tools.console import printable
 from pseudoshot.tools.errors import PseudoshotError
 
-MOST_BYTES = 64 << 20  # of a request
 _CODES: dict[type[PseudoshotError], int] = {
     StaleError: 409,
     NotApplicableError: 409,
@@ -32,8 +32,14 @@ _CODES: dict[type[PseudoshotError], int] = {
 }
 
 
-def build_app(session: Session, store: Store | None = None, host: str = "127.0.0.1") -> FastAPI:
-    """The page and its interface over one session."""
+def build_app(
+    session: Session,
+    store: Store | None = None,
+    names: Sequence[str] = LOOPBACK,
+    token: str | None = None,
+    cookie: str = "pseudoshot",
+) -> FastAPI:
+    """The page and its interface over one session; `names` are those the server may be called."""
     app = FastAPI(
         title="pseudoshot",
         version=__version__,
@@ -42,10 +48,8 @@ def build_app(session: Session, store: Store | None = None, host: str = "127.0.0
         redoc_url=None,
     )
     app.state.served = Served(session, store or Store(), Sorter(session))
-    app.add_middleware(Limits, most=MOST_BYTES)
-    open_to_all = host in ("0.0.0.0", "::")  # then it is called by any name
-    names = ["*"] if open_to_all else [host, "localhost", "127.0.0.1", "[::1]"]
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=names)
+    app.add_middleware(Limits)
+    app.add_middleware(Gate, names=names, token=token, cookie=cookie)  # outermost
     for router in ROUTERS:
         app.include_router(router)
     _add_refusals(app)

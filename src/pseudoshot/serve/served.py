@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ValidationError
-from starlette.concurrency import run_in_threadpool
 
 from pseudoshot.serve.messages import Refusal
 from pseudoshot.serve.session import Session
@@ -18,16 +18,30 @@ from pseudoshot.serve.store import Store
 from pseudoshot.tools.errors import PseudoshotError, validation_line
 
 BODIES: dict[str, type[BaseModel]] = {}  # of requests, by the name /openapi.json calls them
+LONG = 1 << 18  # bytes of a body that takes a while to read
 Model = TypeVar("Model", bound=BaseModel)
+Result = TypeVar("Result")
+
+
+def _lane(threads: int) -> Callable[[], CapacityLimiter]:
+    return lambda: CapacityLimiter(threads)
 
 
 @dataclass(frozen=True)
 class Served:
-    """One server's images and what is said of them."""
+    """One server's images and what is said of them.
+
+    What takes long has lanes of its own: however many ask for it, they wait for each other and not
+    for them those who only look at the project.
+    """
 
     session: Session
     store: Store
     sorter: Sorter
+    uploads: CapacityLimiter = field(default_factory=_lane(2))
+    pictures: CapacityLimiter = field(default_factory=_lane(4))
+    sorting: CapacityLimiter = field(default_factory=_lane(4))
+    long_bodies: CapacityLimiter = field(default_factory=_lane(1))
 
 
 class StaleError(PseudoshotError):
@@ -54,14 +68,20 @@ def _current(here: Here, session: Annotated[str, Query(max_length=100)]) -> None
 Current = Depends(_current)  # of a route whose address says which session its numbers are of
 
 
-def body_of(model: type[Model]) -> Callable[[Request], Coroutine[Any, Any, Model]]:
+async def in_lane(lane: CapacityLimiter, work: Callable[[], Result]) -> Result:
+    """The work's result, done by a thread of the lane."""
+    return await to_thread.run_sync(work, limiter=lane)
+
+
+def body_of(model: type[Model]) -> Callable[..., Coroutine[Any, Any, Model]]:
     """A dependency that reads the body in a thread: a long one holds up nobody else."""
     BODIES[model.__name__] = model
 
-    async def read(request: Request) -> Model:
+    async def read(request: Request, here: Here) -> Model:
         body = await request.body()
+        lane = here.long_bodies if len(body) > LONG else None
         try:
-            return await run_in_threadpool(model.model_validate_json, body)
+            return await to_thread.run_sync(model.model_validate_json, body, limiter=lane)
         except ValidationError as error:
             raise PseudoshotError(f"body: {validation_line(error)}") from error
 

@@ -112,6 +112,10 @@ class Session:
         self._stopping.set()
         if self._reader.ident is not None:
             self._reader.join(seconds)
+        self.discard()
+
+    def discard(self) -> None:
+        """Delete what is on the disk for this session alone."""
         self._added.cleanup()
 
     def __len__(self) -> int:

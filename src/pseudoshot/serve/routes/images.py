@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, UploadFile
 from fastapi.responses import Response
 
 from pseudoshot.serve.messages import Added, Images, Stage, StageOf
-from pseudoshot.serve.served import Current, Here, answer, refusals
+from pseudoshot.serve.served import Current, Here, answer, in_lane, refusals
 from pseudoshot.serve.session import Progress
 from pseudoshot.serve.uploads import contents
 from pseudoshot.tools.console import printable
@@ -52,18 +52,21 @@ def progress(here: Here) -> StageOf:
     response_class=Response,
     responses={200: _PICTURE, **refusals(404, 409, 422)},
 )
-def picture(here: Here, number: Number, size: Literal["small", "large"] = "small") -> Response:
+async def picture(
+    here: Here, number: Number, size: Literal["small", "large"] = "small"
+) -> Response:
     """A small square of one image, or the whole of it, larger."""
-    session = here.session
-    data = session.large(number) if size == "large" else session.thumbnail(number)
+    wanted = here.session.large if size == "large" else here.session.thumbnail
+    data = await in_lane(here.pictures, lambda: wanted(number))
     headers = {"Cache-Control": "private, max-age=3600"}
     return Response(data, media_type="image/jpeg", headers=headers)
 
 
 @router.post("/images", dependencies=[Current], responses=refusals(409, 413, 422))
-def add(here: Here, files: list[UploadFile]) -> Added:
+async def add(here: Here, files: list[UploadFile]) -> Added:
     """Add images to sort, all of them or none; a file's name may be a path, as in a folder."""
-    return Added(images=here.session.add(contents(files)))
+    numbers = await in_lane(here.uploads, lambda: here.session.add(contents(files)))
+    return Added(images=numbers)
 
 
 @router.delete(

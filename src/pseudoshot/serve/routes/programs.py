@@ -10,17 +10,30 @@ from fastapi import APIRouter, Depends, UploadFile
 from fastapi.responses import Response
 
 from pseudoshot.serve.messages import Classified, EmbeddingsAnswer, Examples
-from pseudoshot.serve.served import Here, answer, body_of, check_session, refusals, takes
+from pseudoshot.serve.served import (
+    Here,
+    Served,
+    answer,
+    body_of,
+    check_session,
+    in_lane,
+    refusals,
+    takes,
+)
 from pseudoshot.serve.uploads import contents
 
 router = APIRouter()
 
 
 @router.post("/embed", response_model=EmbeddingsAnswer, responses=refusals(409, 413, 422))
-def embed(here: Here, files: list[UploadFile]) -> Response:
+async def embed(here: Here, files: list[UploadFile]) -> Response:
     """The embeddings of images, which are not kept."""
-    embeddings = here.session.embed(contents(files))
-    return answer(EmbeddingsAnswer(dim=embeddings.shape[1], embeddings=embeddings.tolist()))
+
+    def embedded() -> Response:
+        rows = here.session.embed(contents(files))
+        return answer(EmbeddingsAnswer(dim=rows.shape[1], embeddings=rows.tolist()))
+
+    return await in_lane(here.uploads, embedded)
 
 
 @router.post(
@@ -29,8 +42,12 @@ def embed(here: Here, files: list[UploadFile]) -> Response:
     responses=refusals(409, 413, 422),
     openapi_extra=takes(Examples),
 )
-def classify(here: Here, asked: Annotated[Examples, Depends(body_of(Examples))]) -> Response:
+async def classify(here: Here, asked: Annotated[Examples, Depends(body_of(Examples))]) -> Response:
     """A label for every image, from the examples given; the project plays no part."""
+    return await in_lane(here.sorting, lambda: _classified(here, asked))
+
+
+def _classified(here: Served, asked: Examples) -> Response:
     start = time.perf_counter()
     check_session(here, asked.session)
     found = here.sorter.sort(asked.by_image(), asked.reject)

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
 
 from pseudoshot.serve.edits import LabelFiles, NotApplicableError
 from pseudoshot.serve.exchange import ProjectFile, Settings, from_file, to_file
@@ -17,6 +16,7 @@ from pseudoshot.serve.served import (
     answer,
     body_of,
     download,
+    in_lane,
     refusal,
     refusals,
     takes,
@@ -116,4 +116,4 @@ async def import_(here: Here, request: Request) -> Response:
     def taken_in() -> Response:
         return _answer(here, here.store.replace(from_file(data), "import a project"))
 
-    return await run_in_threadpool(taken_in)
+    return await in_lane(here.long_bodies, taken_in)

@@ -30,6 +30,7 @@ from pseudoshot.serve.served import (
     body_of,
     check_session,
     download,
+    in_lane,
     refusals,
     takes,
 )
@@ -54,8 +55,12 @@ def _sorted(here: Served, asked: Sort) -> tuple[int, Sorting]:
 @router.post(
     "/sort", response_model=Labels, responses=refusals(409, 413, 422), openapi_extra=takes(Sort)
 )
-def sort(here: Here, asked: Annotated[Sort, Depends(body_of(Sort))]) -> Response:
+async def sort(here: Here, asked: Annotated[Sort, Depends(body_of(Sort))]) -> Response:
     """A label for every image; no classes where fewer than two have an example."""
+    return await in_lane(here.sorting, lambda: _labels(here, asked))
+
+
+def _labels(here: Served, asked: Sort) -> Response:
     start = time.perf_counter()
     try:
         version, found = _sorted(here, asked)
@@ -92,8 +97,12 @@ def _encoded(codes: Codes) -> str:
     responses={200: {"content": {"text/csv": {}}}, **refusals(409, 413, 422)},
     openapi_extra=takes(Csv),
 )
-def csv(here: Here, asked: Annotated[Csv, Depends(body_of(Csv))]) -> Response:
+async def csv(here: Here, asked: Annotated[Csv, Depends(body_of(Csv))]) -> Response:
     """The same as a table: file, label, confidence, runner-up."""
+    return await in_lane(here.sorting, lambda: _table(here, asked))
+
+
+def _table(here: Served, asked: Csv) -> Response:
     text = io.StringIO()
     write_csv(_sorted(here, asked)[1].table(here.session), text)
     return download(text.getvalue().encode(), "labels.csv", "text/csv")
@@ -105,15 +114,25 @@ def csv(here: Here, asked: Annotated[Csv, Depends(body_of(Csv))]) -> Response:
     responses={200: {"content": {"application/octet-stream": {}}}, **refusals(409, 413, 422)},
     openapi_extra=takes(Sort),
 )
-def classifier(here: Here, asked: Annotated[Sort, Depends(body_of(Sort))]) -> Response:
+async def classifier(here: Here, asked: Annotated[Sort, Depends(body_of(Sort))]) -> Response:
     """A file for `pseudoshot classify` and `load_classifier`: embedding and classes in one."""
+    return await in_lane(here.sorting, lambda: _classifier(here, asked))
+
+
+def _classifier(here: Served, asked: Sort) -> Response:
     fitted = _sorted(here, asked)[1].classifier
     return download(to_bytes(fitted), "classifier.safetensors", "application/octet-stream")
 
 
 @router.post("/sort-into", responses=refusals(409, 413, 422), openapi_extra=takes(SortInto))
-def sort_into(here: Here, asked: Annotated[SortInto, Depends(body_of(SortInto))]) -> SortedInto:
+async def sort_into(
+    here: Here, asked: Annotated[SortInto, Depends(body_of(SortInto))]
+) -> SortedInto:
     """Make a new folder on the server's machine, of links to the images or of copies."""
+    return await in_lane(here.sorting, lambda: _folders(here, asked))
+
+
+def _folders(here: Served, asked: SortInto) -> SortedInto:
     into = Path(asked.folder).expanduser()
     if not into.is_absolute():
         raise PseudoshotError(f"'{asked.folder}' is no full path: begin with / or ~")
@@ -131,8 +150,12 @@ def sort_into(here: Here, asked: Annotated[SortInto, Depends(body_of(SortInto))]
     responses=refusals(409, 413, 422),
     openapi_extra=takes(Propose),
 )
-def proposals(here: Here, asked: Annotated[Propose, Depends(body_of(Propose))]) -> Response:
+async def proposals(here: Here, asked: Annotated[Propose, Depends(body_of(Propose))]) -> Response:
     """Groups of alike images: all that are no examples, or those unlike every example."""
+    return await in_lane(here.sorting, lambda: _groups(here, asked))
+
+
+def _groups(here: Served, asked: Propose) -> Response:
     check_session(here, asked.session)
     view, now = here.session.view(), here.store.read()
     free = view.known.copy()
