@@ -34,4 +34,6 @@ main.addEventListener("focusout", (event) => {
   if (!main.contains(event.relatedTarget) && !isMouseThere && !isLarge()) showNewOrder();
 });
 whileBusy(isBusy);
+
+if (location.search) history.replaceState(null, "", location.pathname); // a token is in a cookie by now
 lookForever();

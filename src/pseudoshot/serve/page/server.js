@@ -22,39 +22,49 @@ export const attempt = (action) => async (...given) => {
 
 // ---- the list of images
 
-export async function load() {
+let isLoaded = null; // called once there is a project to change
+let last = new Promise((resolve) => (isLoaded = resolve));
+
+async function loadLists() {
   adoptImages(await requests.images());
   adoptProject(await requests.project());
+  isLoaded();
+}
+
+export async function load() {
+  await loadLists();
   if (!state.result) arrange();
   draw();
   await sortAnew();
 }
 
-// ---- changes, one after the other
+// ---- changes, one after the other; sorting follows, and holds up no further change
 
-let last = Promise.resolve();
-function inTurn(action) {
-  last = last.catch(() => {}).then(action);
-  return last;
+function inTurn(ask) {
+  last = last.catch(() => {}).then(ask).then(adopt);
+  return last.then(sortAnew);
 }
 
-async function adopt(asked) {
-  adoptProject(await asked);
+function adopt(project) {
+  adoptProject(project);
   draw();
-  await sortAnew();
 }
 
-export const change = (...edits) => inTurn(() => adopt(requests.change(state.project.version, edits)));
-export const importProject = (file) => inTurn(() => adopt(requests.importProject(file)));
+export const change = (...edits) => inTurn(() => requests.change(state.project.version, edits));
+export const importProject = (file) => inTurn(() => requests.importProject(file));
 
-export function undo() {
+export async function undo() {
   const what = state.project.can_undo;
-  return what === null ? null : inTurn(() => adopt(requests.undo()).then(() => tell(`Undone: ${what}`)));
+  if (what === null) return;
+  await inTurn(requests.undo);
+  tell(`Undone: ${what}`);
 }
 
-export function redo() {
+export async function redo() {
   const what = state.project.can_redo;
-  return what === null ? null : inTurn(() => adopt(requests.redo()).then(() => tell(`Done again: ${what}`)));
+  if (what === null) return;
+  await inTurn(requests.redo);
+  tell(`Done again: ${what}`);
 }
 
 // Into a class, or out of every class (null). What it was before tells whether anything changes.
@@ -67,9 +77,10 @@ export function label(images, name) {
 // The first click of a double-click has changed something that was not meant.
 export function takeBack({ image, before, version }) {
   return inTurn(() => {
-    if (state.project.version === version) return null; // it changed nothing
-    if (state.project.version === version + 1) return adopt(requests.undo());
-    return adopt(requests.change(state.project.version, [{ kind: "label", files: [state.names[image]], class: before }]));
+    const now = state.project.version;
+    if (now === version) return state.project; // it changed nothing
+    if (now === version + 1) return requests.undo();
+    return requests.change(now, [{ kind: "label", files: [state.names[image]], class: before }]);
   });
 }
 
@@ -99,8 +110,7 @@ async function sorted() {
     return await requests.sort(state.session);
   } catch (error) {
     if (!error.stale) throw error;
-    adoptImages(await requests.images());
-    adoptProject(await requests.project());
+    await loadLists();
     arrange();
     return requests.sort(state.session);
   }
@@ -134,7 +144,7 @@ async function look() {
   try {
     if (!state.reachable || state.project.version < 0) await load();
     const project = await requests.projectSince(state.project.version);
-    if (project && project.version !== state.project.version) await adopt(project);
+    if (project) await adoptNewer(project);
     if (state.progress.stage !== "ready") await lookAtProgress();
     if (!state.reachable) tell("The server is back.");
     state.reachable = true;
@@ -144,6 +154,14 @@ async function look() {
     else if (error.stale) await load().catch(stopped);
     else tellOff(error.message);
   }
+}
+
+// An answer may come later than that to a change of one's own. Where it is older for good, the
+// server is another one.
+async function adoptNewer(project) {
+  if (project.version <= state.project.version) return load();
+  adopt(project);
+  return sortAnew();
 }
 
 async function lookAtProgress() {

@@ -75,9 +75,10 @@ export function adoptResult(result) {
 
 function recount() {
   state.counts = countsOf(state);
-  const { kind, name } = state.view;
+  const { kind, name } = state.view, isOfResult = !["everything", "examples"].includes(kind);
   const isGone = kind === "class" && !state.project.classes.some((one) => one.name === name);
-  if (isGone || (!state.result && !["everything", "examples"].includes(kind))) {
+  const isEmpty = ["none", "waiting"].includes(kind) && !state.counts[kind];
+  if (isGone || isEmpty || (isOfResult && !state.result)) {
     Object.assign(state.view, { kind: "everything", name: null });
     arrange();
   }

@@ -40,9 +40,11 @@ function timeLeft(seconds) {
 }
 
 function drawProgress() {
-  const { stage, done, total, seconds_left: left } = state.progress;
+  const { stage, done, total, seconds_left: left, error } = state.progress;
   write($("work"), { hidden: stage === "ready" || !state.session });
+  write($("work-bar"), { hidden: Boolean(error) });
   if (stage === "ready") return;
+  if (error) return write($("work-text"), { textContent: `The images cannot be prepared: ${error}` });
   const far = total ? `: ${done.toLocaleString("en")} of ${total.toLocaleString("en")}` : " …";
   write($("work-text"), { textContent: `${STAGES[stage]}${far}${timeLeft(left)}. You can begin meanwhile.` });
   describe($("work-bar"), total ? { max: total, value: done } : { value: null });
@@ -80,8 +82,8 @@ function drawStatus() {
   drawReject();
 }
 
-$("undo").onclick = attempt(async () => undo());
-$("redo").onclick = attempt(async () => redo());
+$("undo").onclick = attempt(undo);
+$("redo").onclick = attempt(redo);
 $("fresh").onclick = showAndFocus;
 $("reject").oninput = () => write($("reject-value"), { textContent: `${$("reject").value} %` });
 $("reject").onchange = attempt(() => change({ kind: "set", reject: Number($("reject").value) / 100 || null }));

@@ -28,7 +28,8 @@ $("folders-form").onsubmit = async (event) => {
   try {
     const made = await requests.sortInto(state.session, $("folders-where").value.trim(), copy);
     const what = count(made.images, copy ? "copy" : "link", copy ? "copies" : "links");
-    $("folders-result").textContent = `Done: ${what} in ${made.folder} on ${state.machine || "the server's machine"}.`;
+    const left = made.left_out ? ` ${count(made.left_out, "added image")} left out: they are no files there.` : "";
+    $("folders-result").textContent = `Done: ${what} in ${made.folder} on ${state.machine || "the server's machine"}.${left}`;
   } catch (error) {
     $("folders-result").textContent = error.message;
   }

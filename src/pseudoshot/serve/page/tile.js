@@ -47,10 +47,10 @@ export class Tile {
     write(this.element, {
       title: file,
       className: "tile" + (isGiven ? " example" : "") + (isSelected ? " selected" : ""),
-      tabIndex: image === state.focus ? 0 : -1,
     });
     describe(this.element, {
       "data-image": image,
+      tabindex: image === state.focus ? 0 : -1,
       "aria-label": `${file}: ${said}`,
       "aria-selected": isSelected,
       "aria-posinset": position + 1,
