@@ -32,6 +32,7 @@ MOST_STEPS = 1_000  # that can be undone
 MOST_BYTES_OF_STEPS = 64 << 20
 SECONDS_TO_WAIT = 10.0  # for another server's change
 _SUMS = 1 << 256
+_MAGIC, _SMALLEST = b"SQLite format 3\0", 512  # of an SQLite file: its beginning, its size
 
 _SCHEMA = """
 CREATE TABLE head (
@@ -85,6 +86,7 @@ class Store:
         with self._told("opened"):
             if file is not None:
                 file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._refuse_other(file)
             self._database = _connect(file)
         try:
             with self._told("opened"):
@@ -93,6 +95,14 @@ class Store:
         except BaseException:
             self._database.close()
             raise
+
+    def _refuse_other(self, file: Path) -> None:
+        """SQLite would take a file of a few bytes for an empty one, and write over it."""
+        if file.exists():
+            with file.open("rb") as content:
+                start = content.read(_SMALLEST)
+            if start and (len(start) < _SMALLEST or not start.startswith(_MAGIC)):
+                raise self._damaged("it is no SQLite file")
 
     def close(self) -> None:
         with self._turn:
@@ -273,6 +283,7 @@ class Store:
         return Snapshot(version, project, done, *self._beside(done), found % _SUMS)
 
     def _damaged(self, reason: str) -> DamagedError:
+        reason = " ".join(reason.split())[:200]
         return DamagedError(
             f"'{self.file}' is damaged ({reason}): put a copy back in its place, or move it away "
             f"to begin anew"
