@@ -35,14 +35,22 @@ const thenClose = (action) =>
     await action();
   });
 
+// What is chosen and shown stays so under another name.
+function call(before, after) {
+  if (state.chosen === before) choose(after);
+  if (state.view.name === before) state.view.name = after;
+}
+
 $("class-rename-form").onsubmit = thenClose(async () => {
   const to = $("class-rename").value.trim();
   checkName(to);
   if (!to || to === name) return;
-  const wasChosen = state.chosen === name;
-  if (state.view.name === name) state.view.name = to;
-  await change({ kind: "rename_class", name, to });
-  if (wasChosen) choose(to);
+  if (state.project.classes.some((one) => one.name === to)) throw new Error(`there is a class “${to}” already: merge into it instead`);
+  call(name, to);
+  await change({ kind: "rename_class", name, to }).catch((error) => {
+    call(to, name);
+    throw error;
+  });
 });
 $("class-colour-form").onsubmit = thenClose(() =>
   change({ kind: "recolour_class", name, colour: $("class-colour").value }),

@@ -11,9 +11,13 @@ import { NUMBER_KEYS, checkName, choose, state, whenDrawn } from "./state.js";
 async function addClass(name) {
   checkName(name);
   if (!name) return;
-  const isNew = !state.project.classes.some((one) => one.name === name);
-  if (isNew) await change({ kind: "add_class", name, colour: nextColour(state.project.classes) });
-  choose(name);
+  const before = state.chosen, isNew = !state.project.classes.some((one) => one.name === name);
+  choose(name); // at once: the next click is meant for it
+  if (!isNew) return;
+  await change({ kind: "add_class", name, colour: nextColour(state.project.classes) }).catch((error) => {
+    choose(before);
+    throw error;
+  });
 }
 
 function make({ name }) {

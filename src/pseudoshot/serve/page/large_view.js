@@ -4,29 +4,29 @@ import { $, children, describe, element, style, write } from "./elements.js";
 import { focusOn, positionOf } from "./grid.js";
 import { picture } from "./requests.js";
 import { attempt, label } from "./server.js";
-import { NUMBER_KEYS, classOfKey, draw, exampleOf, labelOf, state, whenDrawn } from "./state.js";
+import { NUMBER_KEYS, classOfKey, exampleOf, labelOf, state, whenDrawn } from "./state.js";
 
 const dialog = $("large");
+let image = -1; // state.focus is another: a closing dialog gives the focus back to where it was
 
 export const isLarge = () => dialog.open;
 
-export function openLargeView(image) {
-  state.focus = image;
+export function openLargeView(opened) {
+  image = opened;
   if (!dialog.open) dialog.showModal();
   drawLarge();
-  draw();
 }
 
 function move(by) {
-  const position = positionOf(state.focus) + by;
+  const position = positionOf(image) + by;
   if (position < 0 || position >= state.order.length) return;
-  state.focus = state.order[position];
+  image = state.order[position];
   drawLarge();
 }
 
 function drawLarge() {
   if (!dialog.open) return;
-  const image = state.focus, { name, isGiven, sure, runnerUp } = labelOf(image), position = positionOf(image);
+  const { name, isGiven, sure, runnerUp } = labelOf(image), position = positionOf(image);
   const source = picture(image, state.session);
   if ($("large-picture").getAttribute("src") !== source) {
     $("large-picture").removeAttribute("src");
@@ -51,7 +51,7 @@ function drawLarge() {
     (one) => {
       const button = element("button", "put");
       button.append(element("kbd"), element("span", "name", one.name));
-      button.onclick = attempt(() => assignLarge(one.name));
+      button.onclick = attempt(() => assign(one.name));
       return button;
     },
     (button, one, index) => {
@@ -62,7 +62,7 @@ function drawLarge() {
   );
 }
 
-export const assignLarge = (name) => label([state.focus], exampleOf(state.focus) === name ? null : name);
+const assign = (name) => label([image], exampleOf(image) === name ? null : name);
 
 const MOVES = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
 
@@ -75,10 +75,10 @@ dialog.onkeydown = attempt(async (event) => {
   } else if (event.key === " " && !isButton) {
     event.preventDefault();
     dialog.close();
-  } else if (one && !event.repeat) await assignLarge(one.name);
-  else if (["Delete", "Backspace", "0"].includes(event.key)) await label([state.focus], null);
+  } else if (one && !event.repeat) await assign(one.name);
+  else if (["Delete", "Backspace", "0"].includes(event.key)) await label([image], null);
 });
-dialog.onclose = () => focusOn(positionOf(state.focus));
+dialog.onclose = () => focusOn(positionOf(image));
 dialog.onclick = (event) => event.target === dialog && dialog.close();
 $("large-before").onclick = () => move(-1);
 $("large-after").onclick = () => move(1);

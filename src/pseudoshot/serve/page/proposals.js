@@ -87,8 +87,10 @@ async function take(items) {
     }
     edits.push({ kind: "label", files, class: name });
   }
-  if (edits.length) await change(...edits);
-  if (edits.length) choose(edits.at(-1).class);
+  if (edits.length) {
+    choose(edits.at(-1).class);
+    await change(...edits);
+  }
   items.forEach(away);
   tell(`${count(items.length, "proposal")} accepted.`, attempt(undo));
 }
