@@ -89,8 +89,12 @@ def picture(file: Path | IO[bytes], least: int, most_pixels: int) -> Image.Image
 def to_square(image: Image.Image, size: int, part: float = 1.0) -> npt.NDArray[np.uint8]:
     """An opened image's central square, `part` of its short side, as RGB bytes (size, size, 3)."""
     _refuse_bomb(image, MOST_PIXELS)
-    square = _central_square(_to_8_bits(_upright(image)), size, part)
-    return np.asarray(square.convert("RGB"))
+    return square_of(_to_8_bits(_upright(image)), size, part)
+
+
+def square_of(image: Image.Image, size: int, part: float = 1.0) -> npt.NDArray[np.uint8]:
+    """The same of one that `picture` made, which is not turned again."""
+    return np.asarray(_central_square(image, size, part).convert("RGB"))
 
 
 def _turn_of(image: Image.Image) -> AbstractContextManager[object]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from pseudoshot.data.decode import MOST_PIXELS, decode, picture, to_square
+from pseudoshot.data.decode import MOST_PIXELS, decode, picture, square_of
 from pseudoshot.tools.errors import PseudoshotError
 
 THUMBNAIL = 160  # pixels a side
@@ -30,12 +30,12 @@ class Decoded:
 def decode_upload(name: str, data: bytes, size: int) -> Decoded:
     """All of them from one decoding; an error names the file."""
     image = _upload(name, data, max(LARGE, 2 * size))
-    return Decoded(to_square(image, size), _jpeg(to_square(image, THUMBNAIL)), _reduced(image))
+    return Decoded(square_of(image, size), _jpeg(square_of(image, THUMBNAIL)), _reduced(image))
 
 
 def upload_pixels(name: str, data: bytes, size: int) -> npt.NDArray[np.uint8]:
     """What the model sees of an uploaded image, (size, size, 3)."""
-    return to_square(_upload(name, data, 2 * size), size)
+    return square_of(_upload(name, data, 2 * size), size)
 
 
 def thumbnail(file: Path) -> bytes:

@@ -10,12 +10,11 @@ import numpy.typing as npt
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from pseudoshot.serve.embeddings import Singles
+from pseudoshot.serve.embeddings import TINY, Singles
 
 SHOWN = 60  # images of a group, at most
 FARTHEST = 0.25  # the part of all images that counts as unlike every example
 SEED = 0
-_TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ def propose(rows: Singles, numbers: npt.NDArray[np.int64], count: int) -> list[G
     if not len(numbers):
         return []
     chosen = rows[numbers]
-    directions = chosen / np.linalg.norm(chosen, axis=1, keepdims=True).clip(_TINY)
+    directions = chosen / np.linalg.norm(chosen, axis=1, keepdims=True).clip(TINY)
     groups = MiniBatchKMeans(min(count, len(numbers)), n_init=3, random_state=SEED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of images that are the same

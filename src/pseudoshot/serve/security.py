@@ -99,8 +99,9 @@ def host_of(host: str) -> str:
     >>> host_of("[::1]:8000"), host_of("Photos.local:80")
     ('[::1]', 'photos.local')
     """
-    name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
-    return name.lower()
+    if host.startswith("["):
+        return "".join(host.partition("]")[:2]).lower()
+    return host.partition(":")[0].lower()
 
 
 def is_loopback(address: str) -> bool:

@@ -17,7 +17,7 @@ from pseudoshot.sorting.inputs import Floats, images_of_folder
 from pseudoshot.sorting.saved import load_classifier
 from pseudoshot.sorting.table import Sorted, read_labels, write_csv
 from pseudoshot.tools.console import progress_bar
-from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_file, refuse_existing, replaced
 
 
@@ -99,6 +99,8 @@ def from_probabilities(
         tuple(map(str, seconds)),
         skipped,
         held_out.in_words(classifier.classes_.tolist()) if held_out is not None else "",
+        tuple(map(str, classifier.classes_)),
+        probabilities,
     )
 
 
@@ -123,8 +125,11 @@ def embed_folder(
 
 def sort_into(result: Sorted, images: Path, into: Path, copy: bool) -> None:
     """Make a new folder with a subfolder per class, of links to the images or of copies."""
-    _check_destination(into, (images,))
-    _sort(result, images, into, copy)
+    try:
+        _check_destination(into, (images,))
+        _sort(result, images, into, copy)
+    except OSError as error:
+        raise PseudoshotError(f"'{into}' cannot be made: {first_line(error)}") from error
 
 
 def _check_destination(folder: Path, sources: tuple[Path | None, ...]) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv as csv_format
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
+
+import numpy as np
+import numpy.typing as npt
 
 from pseudoshot.data.folder import path_inside
 from pseudoshot.tools.console import printable
@@ -27,15 +30,26 @@ class Sorted:
     runners_up: tuple[str, ...]  # the likeliest class but that one; '' where there is one class
     skipped: tuple[str, ...] = ()  # files that could not be read, and why
     quality: str = ""  # how good it is by the examples, in words; "": a saved classifier has none
+    classes: tuple[str, ...] = ()
+    probabilities: npt.NDArray[np.float64] = field(  # of each file and class
+        default_factory=lambda: np.empty((0, 0)), repr=False, compare=False
+    )
 
     def counts(self) -> Counter[str]:
         return Counter(self.labels)
 
 
-def write_csv(result: Sorted, file: IO[str]) -> None:
+def write_csv(result: Sorted, file: IO[str], all_probabilities: bool = False) -> None:
+    """A row per image; with all probabilities, a column more per class."""
     writer = csv_format.writer(file)
-    writer.writerow(COLUMNS)
-    writer.writerows(_rows(result))
+    if not all_probabilities:
+        writer.writerow(COLUMNS)
+        writer.writerows(_rows(result))
+        return
+    # no class, whatever it is called, can be taken for a column of another kind
+    writer.writerow([*COLUMNS, *(f"probability of {printable(name)}" for name in result.classes)])
+    for row, probabilities in zip(_rows(result), result.probabilities, strict=True):
+        writer.writerow([*row, *(f"{value:.4f}" for value in probabilities)])
 
 
 def _rows(result: Sorted) -> Iterator[tuple[str, str, str, str]]:

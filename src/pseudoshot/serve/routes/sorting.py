@@ -104,7 +104,7 @@ async def csv(here: Here, asked: Annotated[Csv, Depends(body_of(Csv))]) -> Respo
 
 def _table(here: Served, asked: Csv) -> Response:
     text = io.StringIO()
-    write_csv(_sorted(here, asked)[1].table(here.session), text)
+    write_csv(_sorted(here, asked)[1].table(here.session), text, asked.all_probabilities)
     return download(text.getvalue().encode(), "labels.csv", "text/csv")
 
 
