@@ -164,7 +164,7 @@ def test_classes_called_like_parts_of_the_page(page, address):
 def test_doubtful_images_are_left_out_and_come_back(page, address):
     page.goto(address)
     sort_from_two(page)
-    page.get_by_text("Leave doubtful images out").click()
+    page.get_by_text("Doubtful images").click()
     page.locator("#reject").fill("95")
     page.locator("#reject").dispatch_event("change")
     view(page, "none").click()

@@ -57,7 +57,9 @@ function drawClasses() {
     (item, { name, colour }, index) => {
       const [, text, key] = item.firstChild.children, sorted = state.counts.classes.get(name);
       const all = sorted === undefined ? "" : ` · ${count(sorted, "image")}`;
+      const isNew = name === state.chosen && !item.classList.contains("chosen");
       item.classList.toggle("chosen", name === state.chosen);
+      if (isNew) requestAnimationFrame(() => item.scrollIntoView({ block: "nearest", inline: "nearest" }));
       style(item, "--colour", colour);
       describe(item.firstChild, { "aria-pressed": name === state.chosen, title: name });
       write(key, { textContent: index < NUMBER_KEYS ? String(index + 1) : "", hidden: index >= NUMBER_KEYS });

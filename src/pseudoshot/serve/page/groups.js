@@ -71,4 +71,5 @@ $("side").oninput = () => {
   state.side = Number($("side").value);
   draw();
 };
+if (matchMedia("(max-width: 760px)").matches) state.side = 100;
 whenDrawn(drawGroups);

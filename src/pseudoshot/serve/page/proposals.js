@@ -21,13 +21,19 @@ async function propose(among) {
     throw error;
   });
   list.replaceChildren(...groups.map(card).filter(Boolean));
-  const isNothing = !list.children.length;
-  $("accept-all").disabled = isNothing;
-  $("proposals-note").textContent = isNothing
-    ? "No groups were found among these images."
-    : "Each row is a group of images that look alike. Give a group a name and accept it: the pictures you see become its " +
-      "first examples. Click a picture that does not belong to leave it out. You can undo all of it.";
+  $("accept-all").disabled = !list.children.length;
+  $("proposals-note").textContent = note(list.children.length);
   list.querySelector("button.accept")?.focus();
+}
+
+function note(groups) {
+  const isEarly = state.progress.stage !== "ready";
+  const early = isEarly ? "Not all images have been looked at yet: there will be better proposals later. " : "";
+  if (!groups) return `${early}No groups were found among these images.`;
+  return (
+    `${early}Each row is a group of images that look alike. Give a group a name and accept it: the pictures you see ` +
+    "become its first examples. Click a picture that does not belong to leave it out. You can undo all of it."
+  );
 }
 
 function card({ images, size }, index) {

@@ -28,7 +28,8 @@ function status() {
   const missing = project.missing
     ? ` ${count(project.missing, "example is", "examples are")} of files that are not here now, and kept.`
     : "";
-  if (!result) return `${count(images, "image")}; those that tell most come first.${missing}`;
+  const first = state.suggested.length ? "; the most useful ones to label come first" : "";
+  if (!result) return `${count(images, "image")}${first}.${missing}`;
   const examples = state.given.reduce((sum, place) => sum + (place !== NO_EXAMPLE), 0);
   return `${count(images, "image")} sorted from ${count(examples, "example")}. ${result.quality}${missing}`;
 }
@@ -68,6 +69,7 @@ function drawReject() {
 }
 
 function drawStatus() {
+  document.body.classList.toggle("sorted", state.result !== null);
   write($("hint"), { textContent: hint() });
   write($("status"), { textContent: status() });
   write($("stopped"), { hidden: state.reachable });

@@ -59,7 +59,7 @@ export class Tile {
     style(this.element, "translate", `${x}px ${y}px`);
     style(this.element, "--colour", colour);
     style(this.element, "--on-colour", inkOn(colour));
-    write(this.name, { textContent: name });
+    write(this.name, { textContent: name || file.split("/").at(-1), className: name ? "name" : "name file" });
     write(this.sure, { textContent: isGiven ? "example" : name ? percent : "" });
     style(this.bar, "width", isGiven || !name ? "0px" : percent.replace(" ", ""));
   }
