@@ -1,78 +1,34 @@
-"""The page in a real browser, as a person uses it."""
+"""The page in a real browser: from the first click to what is taken away."""
 
 from __future__ import annotations
 
 import csv
 import re
-import shutil
 import signal
 import subprocess
 import urllib.request
 
 import pytest
-from PIL import Image
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import expect
 
 from tests.cli.entry import ENTRY
-from tests.pictures import KINDS, draw_trees
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-OFFLINE = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
+from tests.pictures import KINDS
+from tests.serve.browsing import (
+    class_row,
+    examples_of,
+    group,
+    label_of,
+    name_class,
+    shown,
+    sort_from_two,
+    tile,
+    view,
 )
 
 
-expect.set_options(timeout=30_000)  # a busy machine is no failure
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip("no browser: install Debian's package chromium, or Chrome")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=[*OFFLINE])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def images(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("page") / "images"
-    draw_trees(folder, 8)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def address(images):
-    yield from served("--images", str(images))
-
-
-@pytest.fixture
-def without_images():
-    yield from served()
-
-
-def served(*options: str):
-    server = started(*options)
-    try:
-        line = server.stdout.readline()
-        yield re.search(r"http://[0-9.:]+", line)[0]
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
-        server.stdout.close()
-        server.stderr.close()
-
-
-def started(*options: str) -> subprocess.Popen[str]:
-    command = [str(ENTRY), "serve", "conv4-cifar-fs", "--port", "0", *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 def test_ctrl_c_ends_it_without_a_word():
-    server = started()
+    command = [str(ENTRY), "serve", "conv4-cifar-fs", "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     address = re.search(r"http://[0-9.:]+", server.stdout.readline())[0]
     with urllib.request.urlopen(address, timeout=30) as answer:
         assert answer.status == 200
@@ -81,42 +37,13 @@ def test_ctrl_c_ends_it_without_a_word():
     assert server.returncode == 0
 
 
-@pytest.fixture
-def page(browser):
-    """A page whose scripts make no error."""
-    errors: list[str] = []
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
-    page = context.new_page()
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
-    assert errors == []
-
-
-def name_class(page: Page, name: str) -> None:
-    page.get_by_label("Name a class").fill(name)
-    page.get_by_role("button", name="Add").click()
-
-
-def tile(page: Page, file: str):
-    return page.locator(f'.tile[title="{file}"]')
-
-
-def label_of(page: Page, file: str):
-    return tile(page, file).locator(".name")
-
-
 def test_name_classes_add_examples_see_the_rest_sorted_correct_one_download(
     page, address, tmp_path
 ):
     page.goto(address)
     expect(page.locator(".tile")).to_have_count(24)
-    expect(page.locator("#hint")).to_contain_text("Name a class to begin")
-    name_class(page, "ash")
-    tile(page, "ash/0.jpg").click()
-    name_class(page, "birch")
-    tile(page, "birch/0.jpg").click()
-    expect(page.locator("#status")).to_contain_text("24 images sorted from 2 examples")
+    expect(page.locator("#hint")).to_contain_text("Name a class")
+    sort_from_two(page)
     right = [
         label_of(page, f"{kind}/{i}.jpg").inner_text() == kind
         for kind in KINDS[:2]
@@ -124,6 +51,8 @@ def test_name_classes_add_examples_see_the_rest_sorted_correct_one_download(
     ]
     assert sum(right) >= 14
 
+    class_row(page, "ash").hover()  # away from the images, which are in their new order then
+    expect(page.locator(".tile").last).to_contain_text("example")
     confidences = [
         int(text.split()[0]) for text in page.locator(".tile .sure").all_inner_texts()[:-2]
     ]
@@ -133,10 +62,11 @@ def test_name_classes_add_examples_see_the_rest_sorted_correct_one_download(
     name_class(page, "elm")
     tile(page, "elm/0.jpg").click()
     expect(label_of(page, "elm/0.jpg")).to_have_text("elm")
-    expect(page.locator('#groups [data-group="elm"] .count')).to_have_text(re.compile("[5-9]"))
-    page.locator('#groups [data-group="elm"]').click()
+    expect(group(page, "elm").locator(".count")).to_have_text(re.compile("^[5-9]"))
+    group(page, "elm").click()
     assert set(page.locator(".tile .name").all_inner_texts()) == {"elm"}
 
+    page.get_by_text("Save the result").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download CSV").click()
     download.value.save_as(tmp_path / "labels.csv")
@@ -153,117 +83,118 @@ def test_images_are_dragged_into_classes_and_taken_out_again(page, address):
     page.goto(address)
     name_class(page, "ash")
     name_class(page, "elm")
-    tile(page, "ash/1.jpg").drag_to(page.locator('.class[data-label="ash"]'))
-    expect(page.locator('.class[data-label="ash"] .count')).to_have_text("1 given")
-    page.locator('.class[data-label="ash"] .pick').click()
+    tile(page, "ash/1.jpg").drag_to(class_row(page, "ash"))
+    expect(examples_of(page, "ash")).to_have_text("1 example")
+    class_row(page, "ash").locator(".pick").click()
     tile(page, "ash/1.jpg").click()
-    expect(page.locator('.class[data-label="ash"] .count')).to_have_text("0 given")
+    expect(examples_of(page, "ash")).to_have_text("0 examples")
     tile(page, "elm/1.jpg").focus()
     page.keyboard.press("2")
-    expect(page.locator('.class[data-label="elm"] .count')).to_have_text("1 given")
+    expect(examples_of(page, "elm")).to_have_text("1 example")
     page.keyboard.press("Control+1")  # is the browser's, not a label
-    expect(page.locator('.class[data-label="ash"] .count')).to_have_text("0 given")
-    page.get_by_role("button", name="remove class elm").click()
-    expect(page.locator("#classes li")).to_have_count(1)
-    expect(page.get_by_role("button", name="Download CSV")).to_be_disabled()
+    expect(examples_of(page, "ash")).to_have_text("0 examples")
+    expect(page.locator("#csv")).to_be_disabled()  # one class is none
 
 
-def test_examples_are_remembered_and_names_are_only_text(page, address):
+def test_images_do_not_move_under_the_pointer(page, address):
+    page.goto(address)
+    expect(page.locator(".tile")).to_have_count(24)
+    before = shown(page)
+    name_class(page, "ash")
+    tile(page, "ash/0.jpg").click()
+    name_class(page, "birch")
+    tile(page, "birch/0.jpg").click()
+    expect(page.locator("#status")).to_contain_text("sorted from 2 examples")
+    expect(label_of(page, "birch/1.jpg")).not_to_be_empty()  # the labels are there
+    assert shown(page) == before  # the order is not
+    page.get_by_role("button", name="Sorted anew: show").click()
+    expect(page.locator("#fresh")).to_be_hidden()
+    after = shown(page)
+    assert after != before
+    tile(page, after[0]).click()
+    expect(page.locator("#status")).to_contain_text("sorted from 3 examples")
+    assert shown(page) == after
+    page.locator("#class-name").hover()  # away: nobody is about to click an image
+    expect(page.locator("#fresh")).to_be_hidden()
+    assert shown(page) != after
+
+
+def test_my_examples_are_a_view(page, address):
+    page.goto(address)
+    sort_from_two(page)
+    view(page, "examples").click()
+    expect(page.locator(".tile")).to_have_count(2)
+    assert sorted(shown(page)) == ["ash/0.jpg", "birch/0.jpg"]
+
+
+def test_names_are_only_text_and_examples_are_remembered(page, address):
     name = '<img src=x onerror="document.title=1">'
     page.goto(address)
     name_class(page, name)
     tile(page, "birch/2.jpg").click()
     expect(label_of(page, "birch/2.jpg")).to_have_text(name)
-    expect(page.get_by_role("button", name="Download CSV")).to_be_disabled()  # one class is none
     page.reload()
     expect(label_of(page, "birch/2.jpg")).to_have_text(name)
+    page.get_by_label(f"change class {name}").click()
+    expect(page.locator("#class-title")).to_contain_text(name)
+    page.keyboard.press("Escape")
     assert page.title() == "pseudoshot: sort images"
-    page.on("dialog", lambda dialog: dialog.accept())
+    assert page.locator("aside img, header img").count() == 0
+    page.get_by_text("Project", exact=True).click()
     page.get_by_role("button", name="Start over").click()
     expect(page.locator("#classes li")).to_have_count(0)
-
-
-def test_files_are_chosen_where_no_folder_is_served(page, without_images, images, tmp_path):
-    page.goto(without_images)
-    expect(page.locator("#status")).to_have_text("No images yet.")
-    page.locator("#files").set_input_files([images / kind / "0.jpg" for kind in KINDS])
-    expect(page.locator(".tile")).to_have_count(3)
-    Image.new("RGB", (8, 8)).save(tmp_path / "whole.png")
-    (tmp_path / "half.png").write_bytes((tmp_path / "whole.png").read_bytes()[:40])
-    page.locator("#files").set_input_files(tmp_path / "half.png")
-    expect(page.get_by_role("alert")).to_contain_text("'half.png' cannot be read")
-    expect(page.locator(".tile")).to_have_count(3)
-    page.locator("#files").set_input_files([tmp_path / "half.png", tmp_path / "whole.png"])
-    expect(page.get_by_role("alert")).to_contain_text("'half.png' cannot be read")
-    expect(page.locator(".tile")).to_have_count(4)  # the good one was taken in
-    name_class(page, "dark")
-    tile(page, "whole.png").click()
-    page.locator("#files").set_input_files(tmp_path / "whole.png")
-    expect(tile(page, "whole (2).png")).to_have_count(1)
-    page.reload()
-    expect(label_of(page, "whole.png")).to_have_text("dark")
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_sticks_out_of_a_wide_or_a_narrow_screen(page, address, width):
-    page.set_viewport_size({"width": width, "height": 800})
-    page.goto(address)
-    expect(page.locator(".tile")).to_have_count(24)
-    name_class(page, "a class with quite a long name, longer than its place")
-    tile(page, "ash/0.jpg").click()
-    name_class(page, "elm")
-    tile(page, "elm/0.jpg").click()
-    expect(page.locator("#status")).to_contain_text("sorted from 2 examples")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator(".tile").first.bounding_box()["width"] >= 90
-
-
-def test_every_image_can_be_reached_on_a_large_screen(page, tmp_path):
-    draw_trees(tmp_path, 110)
-    page.set_viewport_size({"width": 2560, "height": 1440})
-    for address in served("--images", str(tmp_path)):
-        page.goto(address)
-        expect(page.locator(".tile").first).to_be_visible()
-        for _ in range(50):
-            page.mouse.wheel(0, 100_000)
-            page.wait_for_timeout(200)
-            if page.locator(".tile").count() == 330:
-                break
-        expect(page.locator(".tile")).to_have_count(330)
-
-
-def test_whoever_uses_keys_stays_where_they_were(page, address):
-    page.goto(address)
-    name_class(page, "ash")
-    name_class(page, "elm")
-    page.keyboard.press("Tab")
-    page.locator(".tile").nth(3).focus()
-    page.keyboard.press("1")
-    page.keyboard.press("Tab")
-    page.keyboard.press("2")
-    expect(page.locator("#status")).to_contain_text("sorted from 2 examples")
-    assert page.evaluate("document.activeElement.classList.contains('tile')")
-    page.locator('#groups [data-group="elm"]').focus()
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.dataset.group") == "elm"
-    page.locator('.class[data-label="ash"] .pick').focus()
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.closest('.class').dataset.label") == "ash"
+    page.locator("#toast").get_by_role("button", name="Undo").click()
+    expect(label_of(page, "birch/2.jpg")).to_have_text(name)
 
 
 def test_classes_called_like_parts_of_the_page(page, address):
     page.goto(address)
-    name_class(page, "none of these")
-    expect(page.get_by_role("alert")).to_contain_text("is for images of no class")
-    name_class(page, "all")
+    page.get_by_label("Name a class").fill("none of these")
+    page.keyboard.press("Enter")
+    expect(page.locator("#message")).to_contain_text("is for images of no class")
+    name_class(page, "everything")
     tile(page, "ash/0.jpg").click()
     name_class(page, "null")
     tile(page, "elm/0.jpg").click()
-    page.locator('#groups [data-group="all"]').click()
+    group(page, "everything").click()
     expect(page.locator('#groups [aria-pressed="true"]')).to_have_count(1)
-    assert set(page.locator(".tile .name").all_inner_texts()) == {"all"}
-    page.get_by_text("Leave doubtful images out").click()
+    assert set(page.locator(".tile .name").all_inner_texts()) == {"everything"}
+
+
+def test_doubtful_images_are_left_out_and_come_back(page, address):
+    page.goto(address)
+    sort_from_two(page)
+    page.get_by_text("Doubtful images").click()
     page.locator("#reject").fill("95")
-    page.locator('#groups [data-group="none of these"]').click()
-    page.locator("#reject").fill("0")
+    page.locator("#reject").dispatch_event("change")
+    view(page, "none").click()
+    expect(page.locator(".tile .name").first).to_have_text("none of these")
+    page.keyboard.press("Control+z")
+    expect(view(page, "none")).to_have_count(0)
     expect(page.locator(".tile")).to_have_count(24)  # back to everything
+
+
+@pytest.mark.parametrize("among", ["all", "unlike"])
+def test_classes_are_proposed_and_accepted(page, address, among):
+    page.goto(address)
+    if among == "unlike":
+        sort_from_two(page)
+        view(page, "unlike").click()
+        page.get_by_role("button", name="Propose classes for these").click()
+    else:
+        page.get_by_role("button", name="Propose classes").click()
+    first = page.locator(".proposal").first
+    name = first.get_by_role("textbox").input_value()
+    left_out = first.locator(".picture").first
+    pictures = first.locator(".picture").count()
+    if among == "unlike":
+        left_out.click()
+        pictures -= 1
+        name = "something else"
+        first.get_by_role("textbox").fill(name)
+    first.get_by_role("button", name="Accept").click()
+    if pictures:
+        expect(examples_of(page, name)).to_contain_text(re.compile(f"^{pictures} example"))
+    if among == "all":  # three clicks, and everything is sorted
+        page.locator(".proposal").first.get_by_role("button", name="Accept").click()
+        expect(page.locator("#status")).to_contain_text("24 images sorted from")

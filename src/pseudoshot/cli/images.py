@@ -191,6 +191,7 @@ def serve(
     reading: Reading = None,
     host: str = "127.0.0.1",
     port: int = 8000,
+    name: list[str] | None = None,
 ) -> None:
     """Open a page on this machine on which images are sorted as you label a few of them.
 
@@ -199,11 +200,14 @@ def serve(
     images
         The folder of images to sort; without it, images are dropped onto the page.
     host
-        The address to listen on. The default lets in this machine alone; there is no password.
+        The address to listen on. The default lets in this machine alone; on any other, whoever has
+        the token in the address that is printed.
     port
         The port to listen on; 0 for any that is free.
+    name
+        Another name that browsers call this machine by, beside its own; may be given repeatedly.
     """
     from pseudoshot.embedders import default_model
     from pseudoshot.serve import serve as run_server
 
-    run_server(model or default_model(), images, host, port, classifier, reading)
+    run_server(model or default_model(), images, host, port, classifier, reading, name or ())

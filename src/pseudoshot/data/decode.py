@@ -77,11 +77,31 @@ def decode(file: Path | IO[bytes], size: int, zoom: float = 1.0) -> npt.NDArray[
         raise PseudoshotError(_reason(error, file)) from error
 
 
+def picture(file: Path | IO[bytes], least: int, most_pixels: int) -> Image.Image:
+    """The whole image, upright, as L or RGB; raises PseudoshotError as `decode` does.
+
+    JPEG is decoded at a reduced size, neither side below `least`, and may so have four times
+    `most_pixels`; unless it is progressive, when all of it is in memory first.
+    """
+    try:
+        with Image.open(file, formats=formats()) as image, _turn_of(image):
+            reducible = image.format in ("JPEG", "MPO") and not image.info.get("progressive")
+            _refuse_bomb(image, most_pixels * 4 if reducible else most_pixels)
+            image.draft(None, (least, least))
+            return _to_8_bits(_upright(image))
+    except Exception as error:
+        raise PseudoshotError(_reason(error, file)) from error
+
+
 def to_square(image: Image.Image, size: int, part: float = 1.0) -> npt.NDArray[np.uint8]:
     """An opened image's central square, `part` of its short side, as RGB bytes (size, size, 3)."""
-    _refuse_bomb(image)
-    square = _central_square(_to_8_bits(_upright(image)), size, part)
-    return np.asarray(square.convert("RGB"))
+    _refuse_bomb(image, MOST_PIXELS)
+    return square_of(_to_8_bits(_upright(image)), size, part)
+
+
+def square_of(image: Image.Image, size: int, part: float = 1.0) -> npt.NDArray[np.uint8]:
+    """The same of one that `picture` made, which is not turned again."""
+    return np.asarray(_central_square(image, size, part).convert("RGB"))
 
 
 def _turn_of(image: Image.Image) -> AbstractContextManager[object]:
@@ -89,12 +109,10 @@ def _turn_of(image: Image.Image) -> AbstractContextManager[object]:
     return _one_large_image if image.width * image.height > LARGE else nullcontext()
 
 
-def _refuse_bomb(image: Image.Image) -> None:
+def _refuse_bomb(image: Image.Image, most: int) -> None:
     """By its header alone, before there is a pixel."""
-    if image.width * image.height > MOST_PIXELS:
-        raise PseudoshotError(
-            f"{image.width} x {image.height} pixels, above the limit of {MOST_PIXELS:,}"
-        )
+    if image.width * image.height > most:
+        raise PseudoshotError(f"{image.width} x {image.height} pixels, above the limit of {most:,}")
 
 
 def _upright(image: Image.Image) -> Image.Image:

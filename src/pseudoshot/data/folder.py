@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +26,21 @@ def load_folder(
     With `labelled`, images beside class folders are passed over. With `stay_inside`, links that
     lead out of the folder are not followed.
     """
+    listed = list_folder(folder, labelled=labelled, stay_inside=stay_inside)
+    return load_listed(folder, listed, size)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The images that `load_folder` reads, and what it does not, with reasons."""
+
+    images: Listing
+    passed_over: tuple[str, ...] = ()
+    part: str = ""  # of the folder, where not all of it is read
+
+
+def list_folder(folder: Path, *, labelled: bool = False, stay_inside: bool = False) -> Listed:
+    """Before anything is decoded."""
     if not folder.is_dir():
         raise PseudoshotError(f"'{folder}' is a file: give the folder its images are in")
     passed_over: list[str] = []
@@ -40,8 +55,16 @@ def load_folder(
         beside = [image.name for image in images if not image.label]
         passed_over += [f"{name}: beside the class folders, so of no class" for name in beside]
         images, part = Listing(image for image in images if image.label), "labelled"
+    return Listed(images, tuple(passed_over), part)
+
+
+def load_listed(
+    folder: Path, listed: Listed, size: int, told: Callable[[int], None] | None = None
+) -> ImageSet:
+    """The images of a folder once they are listed; `told` is called with how many were read."""
+    images, passed_over = listed.images, listed.passed_over
     classes = tuple(images.labels) if "" not in images.labels else None
-    image_set = load_files(str(folder), folder, images, Form(size), classes, part)
+    image_set = load_files(str(folder), folder, images, Form(size), classes, listed.part, told)
     if passed_over:
         more = f"; and {len(passed_over) - _SAID:,} more" if len(passed_over) > _SAID else ""
         say(f"passed over in {folder}: {'; '.join(passed_over[:_SAID])}{more}")

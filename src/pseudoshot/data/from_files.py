@@ -110,8 +110,11 @@ def load_files(
     form: Form,
     classes: tuple[str, ...] | None,
     part: str = "",
+    told: Callable[[int], None] | None = None,
 ) -> ImageSet:
     """The images in the order given, labelled by their place in `classes` unless that is None.
+
+    `told` is called after each with how many were read; an error it raises ends the reading.
 
     Those that cannot be read are left out, reported in one line and listed in `skipped`; a class
     without a readable image is no class. `part` tells apart sets that come from one origin.
@@ -119,7 +122,7 @@ def load_files(
     keys, readers = images.keys(), decode.formats()
 
     def build(rows: Rows, before: cache.Before | None) -> cache.Contents:
-        unread = _decode_into(rows, name, images, form, Plan(keys, before, readers))
+        unread = _decode_into(rows, name, images, form, Plan(keys, before, readers), told)
         if len(unread) == len(images):
             first, why = next(iter(unread.items()))
             raise PseudoshotError(
@@ -157,7 +160,14 @@ def identity_of(origin: Path, form: Form, part: str = "") -> dict[str, object]:
     }
 
 
-def _decode_into(rows: Rows, name: str, images: Listing, form: Form, plan: Plan) -> dict[int, str]:
+def _decode_into(
+    rows: Rows,
+    name: str,
+    images: Listing,
+    form: Form,
+    plan: Plan,
+    told: Callable[[int], None] | None,
+) -> dict[int, str]:
     """Append what can be read to `rows`; return the positions of the rest, with reasons."""
     done = rows.done or {"decoded": 0, "unread": []}
     position, unread, unsaved = done["decoded"], dict(done["unread"]), 0
@@ -175,6 +185,8 @@ def _decode_into(rows: Rows, name: str, images: Listing, form: Form, plan: Plan)
                     rows.append(outcome[None])
                 position, unsaved = position + 1, unsaved + 1
             bar.update(task, completed=position)
+            if told is not None:
+                told(position)
             if unsaved >= SAVE_EVERY:
                 rows.save({"decoded": position, "unread": list(unread.items())})
                 unsaved = 0

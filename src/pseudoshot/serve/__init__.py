@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,25 +18,46 @@ def serve(
     port: int,
     classifier: str | None = None,
     reading: str | None = None,
+    names: Sequence[str] = (),
 ) -> None:
-    """Answer on http://host:port until interrupted."""
-    try:
-        import uvicorn
+    """Answer on http://host:port until interrupted.
 
+    On an address that others can reach, whoever has the token of the printed address is let in.
+    """
+    try:
         from pseudoshot.serve.api import build_app
+        from pseudoshot.serve.running import Server
     except ImportError as error:
         raise PseudoshotError(
             f"serve needs {error.name}: pip install 'pseudoshot[serve]'"
         ) from error
+    from pseudoshot.serve.security import is_loopback, names_of
     from pseudoshot.serve.session import Session
+    from pseudoshot.serve.store import Store, project_file
 
     listening = _listen(host, port)
-    app = build_app(Session(run, images, classifier, reading), host)
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
-    config = uvicorn.Config(app, log_level="warning", access_log=False)
+    address, port = listening.getsockname()[:2]
+    token = None if is_loopback(address) else secrets.token_urlsafe(24)
+    session = Session(run, images, classifier, reading)
+    folder = session.folder
+    store = Store() if folder is None else Store(project_file(folder), str(folder))
+    called = names_of(host, listening, names)
+    app = build_app(session, store, called, token, f"pseudoshot-{port}")
+    session.begin()
     with suppress(KeyboardInterrupt):
-        print(f"open http://{shown}:{listening.getsockname()[1]} (Ctrl-C ends)", flush=True)
-        uvicorn.Server(config).run(sockets=[listening])
+        print(f"open {_shown(host, port, token)} (Ctrl-C ends)", flush=True)
+        try:
+            Server(app, session.discard).run(sockets=[listening])
+        finally:
+            session.close()
+            store.close()
+
+
+def _shown(host: str, port: int, token: str | None) -> str:
+    """The address to open: of a server on all addresses, the machine's name."""
+    name = socket.gethostname() if host in ("0.0.0.0", "::") else host
+    name = f"[{name}]" if ":" in name else name
+    return f"http://{name}:{port}" + (f"/?token={token}" if token else "")
 
 
 def _listen(host: str, port: int) -> socket.socket:

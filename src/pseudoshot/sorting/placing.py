@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pseudoshot.sorting.table import Sorted
 from pseudoshot.tools.console import progress_bar
-from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.errors import PseudoshotError, first_line
 from pseudoshot.tools.files import is_unfinished, remove_unfinished, replaced, room_for
 
 
@@ -29,6 +29,17 @@ def check_destination(folder: Path, sources: tuple[Path | None, ...]) -> None:
                 f"'{folder}' lies within '{source}', whose images would be found twice from then "
                 f"on: name a folder elsewhere"
             )
+
+
+def sort_into(result: Sorted, images: Path, into: Path, copy: bool) -> None:
+    """The same at once, where whatever the disk says is to be one sentence."""
+    try:
+        check_destination(into, (images,))
+        place(result, images, into, copy)
+    except PseudoshotError:
+        raise
+    except OSError as error:
+        raise PseudoshotError(f"'{into}' cannot be made: {first_line(error)}") from error
 
 
 def place(result: Sorted, images: Path, into: Path, copy: bool) -> None:

@@ -1,0 +1,320 @@
+"""What a person does to a project, as pure functions: edits are applied, and what they changed can
+be turned round.
+
+Every change is a `Patch`, the difference between two projects. Its inverse is the same difference
+read backwards, so that undo and redo need to know nothing of the kinds of edits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pseudoshot.sorting.estimator import NONE_OF_THESE
+from pseudoshot.tools.errors import PseudoshotError
+
+MOST_CLASSES = 1_000
+MOST_EXAMPLES = 200_000
+MOST_EDITS = 1_000  # of one change
+COLOURS = (
+    *("#1f6fa8", "#c0392b", "#237a4b", "#8e5ea2", "#a05f00"),
+    *("#00727f", "#7a4a2b", "#5361b8", "#56731a", "#b0307f"),
+)
+
+Label = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
+File = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00]+$")]
+Colour = Annotated[str, Field(pattern=r"^#[0-9a-f]{6}$")]
+Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class NotApplicableError(PseudoshotError):
+    """An edit that makes no sense of the project as it is."""
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Class(Strict):
+    """A class as it is shown."""
+
+    name: Label
+    colour: Colour
+
+
+class AddClass(Strict):
+    kind: Literal["add_class"]
+    name: Label
+    colour: Colour | None = None
+
+
+class RenameClass(Strict):
+    kind: Literal["rename_class"]
+    name: Label
+    to: Label
+
+
+class MergeClass(Strict):
+    kind: Literal["merge_class"]
+    name: Label
+    into: Label
+
+
+class DeleteClass(Strict):
+    kind: Literal["delete_class"]
+    name: Label
+
+
+class RecolourClass(Strict):
+    kind: Literal["recolour_class"]
+    name: Label
+    colour: Colour
+
+
+class OrderClasses(Strict):
+    kind: Literal["order_classes"]
+    names: Annotated[list[Label], Field(max_length=MOST_CLASSES)]
+
+
+class LabelFiles(Strict):
+    """Files become examples of a class, or of none."""
+
+    kind: Literal["label"]
+    files: Annotated[list[File], Field(min_length=1, max_length=MOST_EXAMPLES)]
+    class_: Annotated[Label | None, Field(alias="class")]
+
+
+class Set(Strict):
+    kind: Literal["set"]
+    reject: Confidence | None
+
+
+class Clear(Strict):
+    """No classes and no examples."""
+
+    kind: Literal["clear"]
+
+
+Edit: TypeAlias = Annotated[
+    AddClass
+    | RenameClass
+    | MergeClass
+    | DeleteClass
+    | RecolourClass
+    | OrderClasses
+    | LabelFiles
+    | Set
+    | Clear,
+    Field(discriminator="kind"),
+]
+
+
+@dataclass(frozen=True)
+class Project:
+    """What a person has said about a folder of images; never changed, only replaced."""
+
+    classes: tuple[Class, ...] = ()
+    examples: Mapping[str, str] = field(default_factory=dict)  # file name to class name
+    reject: float | None = None  # below this confidence, "none of these"
+
+    @property
+    def names(self) -> list[str]:
+        return [c.name for c in self.classes]
+
+
+@dataclass(frozen=True)
+class Patch:
+    """What differs between two projects: before and after."""
+
+    classes: tuple[tuple[Class, ...], tuple[Class, ...]] | None = None
+    examples: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    reject: tuple[float | None, float | None] | None = None
+
+    @classmethod
+    def between(cls, before: Project, after: Project) -> Self:
+        old, new = before.examples, after.examples
+        examples = {
+            file: (old.get(file), new.get(file))
+            for file in old.keys() | new.keys()
+            if old.get(file) != new.get(file)
+        }
+        return cls(
+            (before.classes, after.classes) if before.classes != after.classes else None,
+            examples,
+            (before.reject, after.reject) if before.reject != after.reject else None,
+        )
+
+    def inverse(self) -> Patch:
+        return Patch(
+            self.classes and (self.classes[1], self.classes[0]),
+            {file: (after, before) for file, (before, after) in self.examples.items()},
+            self.reject and (self.reject[1], self.reject[0]),
+        )
+
+    def applied_to(self, project: Project) -> Project:
+        examples = dict(project.examples)
+        for file, (_, after) in self.examples.items():
+            if after is None:
+                examples.pop(file, None)
+            else:
+                examples[file] = after
+        return Project(
+            self.classes[1] if self.classes else project.classes,
+            examples,
+            self.reject[1] if self.reject else project.reject,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.classes or self.examples or self.reject)
+
+    def to_json(self) -> bytes:
+        classes = self.classes and [[[c.name, c.colour] for c in some] for some in self.classes]
+        return json.dumps([classes, self.examples, self.reject], ensure_ascii=False).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        classes, examples, reject = json.loads(text)
+        before, after = (
+            tuple(Class(name=name, colour=colour) for name, colour in some)
+            for some in classes or ((), ())
+        )
+        return cls(
+            (before, after) if classes else None,
+            {file: (old, new) for file, (old, new) in examples.items()},
+            reject and (reject[0], reject[1]),
+        )
+
+
+def apply(project: Project, edits: Sequence[Edit]) -> Project:
+    """The project after the edits, all of them or none.
+
+    >>> edit = AddClass(kind="add_class", name="cat")
+    >>> apply(Project(), [edit]).classes
+    (Class(name='cat', colour='#1f6fa8'),)
+    """
+    draft = _Draft(project)
+    for edit in edits:
+        draft.apply(edit)
+    return draft.done()
+
+
+class _Draft:
+    """A project that is being changed."""
+
+    def __init__(self, project: Project) -> None:
+        self.colours = {c.name: c.colour for c in project.classes}  # in the order of the classes
+        self.examples = dict(project.examples)
+        self.reject = project.reject
+
+    def done(self) -> Project:
+        if len(self.colours) > MOST_CLASSES:
+            raise NotApplicableError(f"at most {MOST_CLASSES:,} classes can be told apart")
+        if len(self.examples) > MOST_EXAMPLES:
+            raise NotApplicableError(f"at most {MOST_EXAMPLES:,} images can be examples")
+        classes = tuple(Class(name=name, colour=c) for name, c in self.colours.items())
+        return Project(classes, self.examples, self.reject)
+
+    def apply(self, edit: Edit) -> None:
+        match edit:
+            case AddClass():
+                self._must_be_new(edit.name)
+                self.colours[edit.name] = edit.colour or self._free_colour()
+            case RenameClass():
+                self._rename(edit.name, edit.to)
+            case MergeClass():
+                self._merge(edit.name, edit.into)
+            case DeleteClass():
+                self._must_be(edit.name)
+                del self.colours[edit.name]
+                self.examples = {f: c for f, c in self.examples.items() if c != edit.name}
+            case RecolourClass():
+                self._must_be(edit.name)
+                self.colours[edit.name] = edit.colour
+            case OrderClasses():
+                if sorted(edit.names) != sorted(self.colours):
+                    raise NotApplicableError("an order of classes names each of them once")
+                self.colours = {name: self.colours[name] for name in edit.names}
+            case LabelFiles():
+                self._label(edit.files, edit.class_)
+            case Set():
+                self.reject = edit.reject
+            case Clear():
+                self.colours, self.examples = {}, {}
+
+    def _must_be(self, name: str) -> None:
+        if name not in self.colours:
+            raise NotApplicableError(f"there is no class '{name}'")
+
+    def _must_be_new(self, name: str) -> None:
+        if name == NONE_OF_THESE:
+            raise NotApplicableError(f"'{name}' is for images of no class: name it otherwise")
+        if name in self.colours:
+            raise NotApplicableError(f"there is a class '{name}' already")
+
+    def _free_colour(self) -> str:
+        taken = list(self.colours.values())
+        return min(COLOURS, key=taken.count)  # the first of those used least
+
+    def _rename(self, name: str, to: str) -> None:
+        self._must_be(name)
+        if name == to:
+            return
+        self._must_be_new(to)
+        self.colours = {to if n == name else n: c for n, c in self.colours.items()}
+        self.examples = {f: to if c == name else c for f, c in self.examples.items()}
+
+    def _merge(self, name: str, into: str) -> None:
+        self._must_be(name)
+        self._must_be(into)
+        if name == into:
+            raise NotApplicableError(f"'{name}' cannot be merged into itself")
+        del self.colours[name]
+        self.examples = {f: into if c == name else c for f, c in self.examples.items()}
+
+    def _label(self, files: Sequence[str], name: str | None) -> None:
+        if name is None:
+            for file in files:
+                self.examples.pop(file, None)
+        else:
+            self._must_be(name)
+            self.examples.update(dict.fromkeys(files, name))
+
+
+def in_words(edits: Sequence[Edit]) -> str:
+    """What a change does, to say what would be undone.
+
+    >>> in_words([LabelFiles(**{"kind": "label", "files": ["a.jpg"], "class": "cat"})])
+    'label 1 image'
+    """
+    labelled = {file for edit in edits if isinstance(edit, LabelFiles) for file in edit.files}
+    others = [edit for edit in edits if not isinstance(edit, LabelFiles)]
+    parts = [_words(edit) for edit in others[:2]] + (["more"] if len(others) > 2 else [])
+    if labelled:
+        removed = all(edit.class_ is None for edit in edits if isinstance(edit, LabelFiles))
+        count = f"{len(labelled):,} image{'s' if len(labelled) > 1 else ''}"
+        parts.append(f"take back {count}" if removed else f"label {count}")
+    return ", ".join(parts)
+
+
+def _words(edit: Edit) -> str:
+    match edit:
+        case AddClass():
+            return f"add class {edit.name}"
+        case RenameClass():
+            return f"rename {edit.name} to {edit.to}"
+        case MergeClass():
+            return f"merge {edit.name} into {edit.into}"
+        case DeleteClass():
+            return f"delete class {edit.name}"
+        case RecolourClass():
+            return f"recolour {edit.name}"
+        case OrderClasses():
+            return "order classes"
+        case Set():
+            return "set the doubt threshold"
+        case _:
+            return "clear everything"
