@@ -73,7 +73,7 @@ def test_any_legal_episode_works_and_everything_learns(name, shape):
     loss.value.backward()
     assert loss.value.isfinite()
     if loss.embeddings is not None:
-        assert loss.embeddings.shape == (images * (shot + query), method.backbone.dim)
+        assert loss.embeddings.shape == (images * method.settings.V, method.backbone.dim)
     trained = [p for p in method.parameters() if p.requires_grad]
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in trained)
     in_groups = {id(p) for group in method.parameter_groups() for p in group["params"]}

@@ -9,9 +9,13 @@ from pseudoshot.methods.hms import HMS
 from pseudoshot.methods.hms_tsp_head import HMSTSPHead
 from pseudoshot.methods.metamix import MetaMix
 from pseudoshot.methods.metaoptnet import MetaOptNet
+from pseudoshot.methods.mochi import MoCHi
+from pseudoshot.methods.moco import MoCo
 from pseudoshot.methods.projection_head import ProjectionHead
+from pseudoshot.methods.protoclr import ProtoCLR
 from pseudoshot.methods.protonet import ProtoNet
 from pseudoshot.methods.settings import MethodSettings, TaskSettings
+from pseudoshot.methods.simclr import SimCLR
 from pseudoshot.methods.supervised import Supervised
 from pseudoshot.methods.tsp_head import TSPHead
 from pseudoshot.methods.vanilla import Vanilla
@@ -31,6 +35,10 @@ METHODS: Registry[Method] = Registry(
         "metamix": MetaMix,
         "feat": FEAT,
         "metaoptnet": MetaOptNet,
+        "simclr": SimCLR,
+        "moco-v2": MoCo,
+        "mochi": MoCHi,
+        "protoclr": ProtoCLR,
         "protonet": ProtoNet,
         "supervised": Supervised,
     },
