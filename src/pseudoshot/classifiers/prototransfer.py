@@ -38,24 +38,19 @@ class ProtoTransfer(Classifier):
 
     def fit(self, support: Support) -> Linear:
         start = nearest_mean(self.similarity, support.means)
-        weight, bias = (
-            part.detach().clone().requires_grad_() for part in (start.weight, start.bias)
-        )
+        weight, bias = start.weight.clone(), start.bias.clone()
         adam = torch.optim.Adam([weight, bias], lr=self.settings.lr)
         features, labels = _in_turn(support)
-        with torch.enable_grad():
-            for _ in range(self.settings.epochs):
-                for some, theirs in zip(
-                    torch.split(features, support.way, 1),
-                    torch.split(labels, support.way, 1),
-                    strict=True,
-                ):
-                    logits = Linear(weight, bias).logits(some)  # (T, N, N)
-                    losses = F.cross_entropy(logits.mT, theirs, reduction="none").mean(1)
-                    adam.zero_grad()
-                    torch.autograd.backward(losses.sum())
-                    adam.step()
-        return Linear(weight.detach(), bias.detach())
+        batches = torch.split(features, support.way, 1), torch.split(labels, support.way, 1)
+        for _ in range(self.settings.epochs):
+            for some, theirs in zip(*batches, strict=True):
+                probabilities = Linear(weight, bias).logits(some).softmax(2)
+                wrong = (probabilities - F.one_hot(theirs, support.way)) / some.shape[1]
+                # the gradients of the cross entropy: nothing is asked of autograd, which may be off
+                weight.grad, bias.grad = wrong.mT @ some, wrong.sum(1)
+                adam.step()
+        weight.grad = bias.grad = None
+        return Linear(weight, bias)
 
 
 def _in_turn(support: Support) -> tuple[Tensor, Tensor]:
