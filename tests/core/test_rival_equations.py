@@ -12,6 +12,7 @@ from pseudoshot.backbones.base import Backbone
 from pseudoshot.classifiers import Support, build_classifier
 from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.methods.mochi import pair_products
+from pseudoshot.tasks.inner_loop import adapted_logits
 from tests.core.reference import slow_similarity
 from tests.core.reference_methods import cross_entropy
 
@@ -272,3 +273,106 @@ def test_prototransfer_of_no_epochs_is_the_nearest_mean(similarity):
     nearest = build_classifier("prototype", similarity).fit(support)
     assert torch.equal(tuned.weight, nearest.weight)
     assert torch.equal(tuned.bias, nearest.bias)
+
+
+class Normed(Linear):
+    """With BatchNorm, of which MAML takes the batch's own statistics."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm2d(1)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return super().forward(self.norm(images)).tanh()
+
+
+def slow_maml(method: Method, tasks: list[tuple[Tensor, Tensor]]) -> Tensor:
+    """Task by task and step by step, on (N·K, ...) and (N·Q, ...) images of each."""
+    s, terms = method.settings, []
+    for support, query in tasks:
+        layer, norm, linear = method.backbone.layer, method.backbone.norm, method.linear
+        theta = [layer.weight, layer.bias, norm.weight, norm.bias, linear.weight, linear.bias]
+        for step in range(s.inner_steps + 1):
+            images = support if step < s.inner_steps else query
+            mean, deviation = images.mean(), (images.var(correction=0) + norm.eps).sqrt()
+            normed = (images - mean) / deviation * theta[2] + theta[3]
+            z = (normed.flatten(1) @ theta[0].T + theta[1]).tanh()
+            logits = z @ theta[4].T + theta[5]
+            each = len(images) // s.way
+            cost = torch.stack(
+                [cross_entropy(list(row), i // each) for i, row in enumerate(logits)]
+            ).mean()
+            if step < s.inner_steps:
+                gradients = torch.autograd.grad(cost, theta, create_graph=not s.first_order)
+                theta = [w - s.inner_lr * g for w, g in zip(theta, gradients, strict=True)]
+        terms.append(cost)
+    return torch.stack(terms).mean()
+
+
+def build_learner(name: str, **options: Any) -> Method:
+    torch.manual_seed(0)
+    method = METHODS[name]
+    return method(Normed(), method.Settings(images=IMAGES, way=2, **options)).double()
+
+
+@pytest.mark.parametrize("first_order", [False, True])
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_umtra_equals_maml_task_by_task(first_order, steps):
+    method = build_learner("umtra", inner_steps=steps, first_order=first_order)
+    batch = episode(method)
+    tasks = [(batch.views[i : i + 2, 0], batch.views[i : i + 2, 1]) for i in (0, 2)]
+    assert_equal(method.loss(batch).value, slow_maml(method, tasks), method)
+
+
+def test_aal_equals_maml_on_images_grouped_at_random():
+    method = build_learner("aal", shot=2, inner_steps=2)
+    batch = episode(method)  # one task of two classes, of two unrelated images each
+    tasks = [(batch.views[:, 0], batch.views[:, 1])]
+    assert_equal(method.loss(batch).value, slow_maml(method, tasks), method)
+
+
+def test_aal_by_prototypes_equals_a_loop():
+    method = build_learner("aal", shot=2, learner="prototype")
+    batch = episode(method)
+    z = method.backbone(batch.views.flatten(0, 1)).unflatten(0, (IMAGES, 2))
+    prototypes = [z[:2, 0].mean(0), z[2:, 0].mean(0)]
+    terms = [
+        cross_entropy([-((z[i, 1] - p) ** 2).sum() for p in prototypes], i // 2)
+        for i in range(IMAGES)
+    ]
+    assert_equal(method.loss(batch).value, torch.stack(terms).mean(), method)
+
+
+@pytest.mark.parametrize("learner", ["maml", "prototype"])
+def test_aal_of_one_shot_is_umtra(learner):
+    umtra, aal = (build_learner(name, learner=learner) for name in ("umtra", "aal"))
+    assert torch.equal(umtra.loss(episode(umtra)).value, aal.loss(episode(aal)).value)
+
+
+def test_with_a_vanishing_rate_both_orders_agree():
+    values = []
+    for first_order in (False, True):
+        method = build_learner("umtra", inner_lr=1e-12, first_order=first_order)
+        loss = method.loss(episode(method)).value
+        values.append(torch.autograd.grad(loss, method.backbone.layer.weight)[0])
+    torch.testing.assert_close(*values)
+
+
+def test_inner_steps_leave_running_statistics_alone_and_tasks_can_be_held_in_parts():
+    torch.manual_seed(0)
+    network = nn.Sequential(Normed(), nn.Linear(DIM, 2)).double().eval()
+    support, query = torch.rand(2, 3, 4, 1, SIDE, SIDE, dtype=torch.float64)
+    labels = torch.tensor([0, 0, 1, 1])
+    whole, parts = (
+        adapted_logits(network, support, labels, query, steps=2, lr=0.1, at_once=some)
+        for some in (None, 2)
+    )
+    torch.testing.assert_close(whole, parts)
+    assert torch.equal(network[0].norm.running_mean, torch.zeros(1).double())
+    assert not network[0].norm.training
+
+
+@pytest.mark.parametrize(("name", "options"), [("umtra", {}), ("aal", {"shot": 3})])
+def test_an_episode_is_made_of_whole_tasks(name, options):
+    with pytest.raises(ValueError, match="choose --images as a multiple of"):
+        METHODS[name].Settings(images=41, way=5, **options)

@@ -1,5 +1,6 @@
 """Methods: one file each, settings beside the class. A new one is added to METHODS, no more."""
 
+from pseudoshot.methods.aal import AAL
 from pseudoshot.methods.base import Batch, Loss, Method
 from pseudoshot.methods.baseline import Baseline
 from pseudoshot.methods.feat import FEAT
@@ -18,6 +19,7 @@ from pseudoshot.methods.settings import MethodSettings, TaskSettings
 from pseudoshot.methods.simclr import SimCLR
 from pseudoshot.methods.supervised import Supervised
 from pseudoshot.methods.tsp_head import TSPHead
+from pseudoshot.methods.umtra import UMTRA
 from pseudoshot.methods.vanilla import Vanilla
 from pseudoshot.tools.registry import Registry
 
@@ -39,6 +41,8 @@ METHODS: Registry[Method] = Registry(
         "moco-v2": MoCo,
         "mochi": MoCHi,
         "protoclr": ProtoCLR,
+        "umtra": UMTRA,
+        "aal": AAL,
         "protonet": ProtoNet,
         "supervised": Supervised,
     },

@@ -47,6 +47,11 @@ class TrainOptions(TypedDict, total=False):
     hardest: int | None
     mixed: int | None
     mixed_with_query: int | None
+    learner: Literal["maml", "prototype"] | None
+    inner_steps: int | None
+    inner_lr: float | None
+    first_order: bool | None
+    swap: bool | None
     classifier: str | None
     classifier_similarity: Literal["sns", "cosine", "euclidean", "inner"] | None
     classifier_inverse_regularisation: float | None
