@@ -49,5 +49,5 @@ class AAL(LearnerMethod):
         return (1, Identity.beside(views)), (1, views)
 
     def tasks_of(self, rows: Tensor) -> Tensor:
-        grouped = rows.unflatten(0, (-1, self.settings.way, self.settings.shot))  # (T, N, K, 2)
+        grouped = rows.view(-1, self.settings.way, self.settings.shot, 2)  # (T, N, K, 2)
         return grouped.transpose(2, 3).flatten(2)

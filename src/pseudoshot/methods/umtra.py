@@ -48,4 +48,4 @@ class UMTRA(LearnerMethod):
         return roles[::-1] if self.settings.swap else roles
 
     def tasks_of(self, rows: Tensor) -> Tensor:
-        return rows.unflatten(0, (-1, self.settings.way))
+        return rows.view(-1, self.settings.way, rows.shape[1])
