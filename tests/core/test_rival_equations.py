@@ -98,7 +98,7 @@ def test_nt_xent_is_a_one_shot_cosine_task_but_for_the_negatives_of_the_same_vie
 def slow_moco(method: Method, batch: Batch, mixes: Any = None) -> Tensor:
     """With the queue as it is; `mixes(i, q)` gives further unit vectors to be told from."""
     terms = []
-    temperature = method.settings.temperature
+    temperature = method.settings.resolved_temperature
     for c, views in enumerate(batch.views):
         key = unit(method.key_encoder(views[-1:])[0]).detach()
         for v, view in enumerate(views[:-1]):

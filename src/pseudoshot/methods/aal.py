@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Self
 
-from pydantic import PositiveInt, model_validator
+from pydantic import PositiveInt
 from torch import Tensor
 
 from pseudoshot.methods.learner import LearnerMethod, LearnerSettings
@@ -20,17 +19,12 @@ class AALSettings(LearnerSettings):
     """K, unrelated images that are given the same label"""
 
     @property
-    def support_views(self) -> int:
+    def support_images(self) -> int:
         return self.shot
 
     @property
     def V(self) -> int:  # noqa: N802
         return 2
-
-    @model_validator(mode="after")
-    def _whole_tasks(self) -> Self:
-        self.refuse_parts_of_tasks(self.way * self.shot)
-        return self
 
 
 class AAL(LearnerMethod):
@@ -49,5 +43,5 @@ class AAL(LearnerMethod):
         return (1, Identity.beside(views)), (1, views)
 
     def tasks_of(self, rows: Tensor) -> Tensor:
-        grouped = rows.view(-1, self.settings.way, self.settings.shot, 2)  # (T, N, K, 2)
+        grouped = rows.view(-1, self.settings.N, self.settings.shot, 2)  # (T, N, K, 2)
         return grouped.transpose(2, 3).flatten(2)

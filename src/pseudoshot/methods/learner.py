@@ -4,11 +4,11 @@ prototypes or by MAML (Finn et al. 2017)."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal
+from typing import Literal, Self
 
 import torch
 import torch.nn.functional as F
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
@@ -23,8 +23,9 @@ from pseudoshot.tasks.tasks import Tasks
 class LearnerSettings(MethodSettings):
     """The tasks that an episode is cut into, and how they are learnt."""
 
-    way: PositiveInt = 5
-    """N, classes per task; an episode holds as many tasks as its images make"""
+    way: PositiveInt | None = 5
+    """N, classes per task; an episode holds as many tasks as its images make, or one of them all
+    where not given"""
     learner: Literal["maml", "prototype"] = "maml"
     """maml: from weights that a few steps on the support adapt; prototype: by the nearest mean"""
     inner_steps: NonNegativeInt = Field(default=5, le=1000)
@@ -38,20 +39,27 @@ class LearnerSettings(MethodSettings):
     """prototype: how a query is compared with a prototype"""
 
     @property
-    def support_views(self) -> int:
-        """K, how many members of a class are its support."""
+    def N(self) -> int:  # noqa: N802 (the paper's name)
+        return self.way or self.images // self.support_images
+
+    @property
+    def support_images(self) -> int:
+        """K, images of a class that are its support."""
         return 1
 
     @property
     def test_similarity(self) -> Similarity:
         return self.similarity
 
-    def refuse_parts_of_tasks(self, images: int) -> None:
-        if self.images % images:
+    @model_validator(mode="after")
+    def _whole_tasks(self) -> Self:
+        per_task = self.N * self.support_images
+        if not per_task or self.images % per_task:
             raise ValueError(
-                f"an episode of {self.images} images cannot be cut into tasks of {images}: choose "
-                f"--images as a multiple of {images}"
+                f"an episode of {self.images} images cannot be cut into tasks of {per_task}: "
+                f"choose --images as a multiple of {per_task or self.support_images}"
             )
+        return self
 
 
 class LearnerMethod(Method):
@@ -68,7 +76,7 @@ class LearnerMethod(Method):
         super().__init__(backbone, settings, classes)
         self.second_order = settings.learner == "maml"
         if settings.learner == "maml":
-            self.linear = nn.Linear(backbone.dim, settings.way)
+            self.linear = nn.Linear(backbone.dim, settings.N)
 
     @abstractmethod
     def tasks_of(self, rows: Tensor) -> Tensor:
@@ -77,7 +85,7 @@ class LearnerMethod(Method):
     def loss(self, batch: Batch) -> Loss:
         C, V = batch.views.shape[:2]
         rows = self.tasks_of(torch.arange(C * V).view(C, V))
-        K = self.settings.support_views
+        K = self.settings.support_images
         tasks = Tasks(rows[..., :K], rows[..., K:])
         if self.settings.learner == "maml":
             views = batch.views.flatten(0, 1)
@@ -90,7 +98,7 @@ class LearnerMethod(Method):
 
     def _outer_loss(self, support: Tensor, query: Tensor) -> Tensor:
         """CE(Q; θ_J) of images (T, N, K, c, h, w) and (T, N, Q, c, h, w)."""
-        classes = torch.arange(self.settings.way, device=support.device)
+        classes = torch.arange(self.settings.N, device=support.device)
         logits = adapted_logits(
             nn.Sequential(self.backbone, self.linear),
             support.flatten(1, 2),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
@@ -16,7 +18,7 @@ NOBODY = -1  # whose image a random vector of the first queue is
 
 
 class MoCoSettings(ContrastiveSettings):
-    temperature: PositiveFloat = 0.2
+    usual_temperature: ClassVar[float] = 0.2
     queue: PositiveInt = Field(default=4096, le=1 << 20)
     """keys of earlier steps that an image is told from"""
     momentum: float = Field(default=0.99, ge=0, le=1)
@@ -64,7 +66,7 @@ class MoCo(SimCLR):
             own = self._fresh[1].repeat_interleave(each)[:, None] == self.owners
             positive = (q * k.repeat_interleave(each, 0)).sum(1, keepdim=True)
             negatives = self.negatives(q @ self.queue.T, own, batch.generator)
-            logits = torch.cat((positive, negatives), 1) / self.settings.temperature
+            logits = torch.cat((positive, negatives), 1) / self.settings.resolved_temperature
         return Loss(F.cross_entropy(logits, logits.new_zeros(len(q), dtype=torch.long)))
 
     def negatives(self, cosines: Tensor, own: Tensor, generator: torch.Generator) -> Tensor:

@@ -12,7 +12,7 @@ from pydantic import PositiveFloat, PositiveInt
 from pseudoshot.methods.base import Batch, Loss, Method
 from pseudoshot.methods.settings import MethodSettings
 from pseudoshot.tasks.gram import gram_matrix, task_loss
-from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tasks.similarity import Similarity, default_temperature
 from pseudoshot.tasks.tasks import fixed_task
 from pseudoshot.views import Policy
 from pseudoshot.views.identity import Identity
@@ -24,8 +24,8 @@ class ProtoCLRSettings(MethodSettings):
     """Q, views per image, each compared with the images themselves"""
     similarity: Similarity = "euclidean"
     """how a view is compared with an image"""
-    temperature: PositiveFloat = 1.0
-    """divides the similarity"""
+    temperature: PositiveFloat | None = None
+    """divides the similarity: 0.5 for cosine and 1 for the others where not given"""
 
     @property
     def V(self) -> int:  # noqa: N802
@@ -34,6 +34,10 @@ class ProtoCLRSettings(MethodSettings):
     @property
     def test_similarity(self) -> Similarity:
         return self.similarity
+
+    @property
+    def resolved_temperature(self) -> float:
+        return self.temperature or default_temperature(self.similarity)
 
 
 class ProtoCLR(Method):
@@ -61,6 +65,9 @@ class ProtoCLR(Method):
         tasks = fixed_task(len(batch.classes), 1, self.settings.query).to(embeddings.device)
         with torch.autocast(embeddings.device.type, enabled=False):
             value = task_loss(
-                gram_matrix(embeddings), tasks, self.settings.similarity, self.settings.temperature
+                gram_matrix(embeddings),
+                tasks,
+                self.settings.similarity,
+                self.settings.resolved_temperature,
             )
         return Loss(value, embeddings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -22,16 +23,23 @@ class ContrastiveSettings(ViewCountSettings):
     images: PositiveInt = 192
     views_per_class: int = Field(default=2, ge=2)
     """V, views per image"""
-    temperature: PositiveFloat = 0.5
-    """divides the cosine of two projections"""
+    temperature: PositiveFloat | None = None
+    """divides the cosine of two projections: 0.5 for simclr and 0.2 for moco-v2 and mochi where not
+    given"""
     projection: PositiveInt = 128
     """numbers in a projection; it is dropped at test"""
     head_lr_scale: PositiveFloat = 1.0
     """the projection's learning rate as a multiple of the backbone's"""
 
+    usual_temperature: ClassVar[float] = 0.5
+
     @property
     def test_similarity(self) -> Similarity:
         return "cosine"
+
+    @property
+    def resolved_temperature(self) -> float:
+        return self.temperature or self.usual_temperature
 
 
 class SimCLR(Method):
@@ -57,7 +65,7 @@ class SimCLR(Method):
         embeddings = batch.embed(self.backbone)  # (CV, d)
         with torch.autocast(embeddings.device.type, enabled=False):
             projections = F.normalize(self.head(embeddings), dim=1)
-            value = nt_xent(projections, batch.views.shape[1], self.settings.temperature)
+            value = nt_xent(projections, batch.views.shape[1], self.settings.resolved_temperature)
         return Loss(value, embeddings)
 
 

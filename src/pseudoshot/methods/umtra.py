@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Self
 
-from pydantic import PositiveInt, model_validator
+from pydantic import PositiveInt
 from torch import Tensor
 
 from pseudoshot.methods.learner import LearnerMethod, LearnerSettings
@@ -23,11 +22,6 @@ class UMTRASettings(LearnerSettings):
     @property
     def V(self) -> int:  # noqa: N802
         return 2
-
-    @model_validator(mode="after")
-    def _whole_tasks(self) -> Self:
-        self.refuse_parts_of_tasks(self.way)
-        return self
 
 
 class UMTRA(LearnerMethod):
@@ -48,4 +42,4 @@ class UMTRA(LearnerMethod):
         return roles[::-1] if self.settings.swap else roles
 
     def tasks_of(self, rows: Tensor) -> Tensor:
-        return rows.view(-1, self.settings.way, rows.shape[1])
+        return rows.view(-1, self.settings.N, rows.shape[1])
