@@ -41,6 +41,8 @@ def known(name: str, **settings: object) -> dict[str, object]:
     fields = METHODS[name].Settings.model_fields
     if "views_per_class" in fields and "query" in settings:
         settings["views_per_class"] = settings.get("shot", 1) + settings["query"]
+    if "learner" in fields:  # an episode is made of whole tasks
+        settings |= {"way": 2, "images": 4, "inner_steps": 2}
     return {key: value for key, value in settings.items() if key in fields}
 
 
@@ -73,7 +75,7 @@ def test_any_legal_episode_works_and_everything_learns(name, shape):
     loss.value.backward()
     assert loss.value.isfinite()
     if loss.embeddings is not None:
-        assert loss.embeddings.shape == (images * (shot + query), method.backbone.dim)
+        assert loss.embeddings.shape == (len(episode(method).views) * method.settings.V, 64)
     trained = [p for p in method.parameters() if p.requires_grad]
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in trained)
     in_groups = {id(p) for group in method.parameter_groups() for p in group["params"]}

@@ -51,11 +51,11 @@ def applies(x: Tensor, weight: Tensor) -> bool:
         and x.device.type == "cpu"
         and x.dtype == weight.dtype == torch.float32
         and not torch.is_autocast_enabled("cpu")
+        and compiled.library() is not None  # before what vmap cannot be asked
         and x.is_contiguous(memory_format=torch.channels_last)
         and filters % _FILTERS == 0
         and channels % _CHANNELS == 0
         and filters * channels <= _MOST_PAIRS
-        and compiled.library() is not None
     )
 
 

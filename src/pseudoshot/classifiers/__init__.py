@@ -23,6 +23,7 @@ from pseudoshot.classifiers.base import (
 from pseudoshot.classifiers.feat import SupportAdapted
 from pseudoshot.classifiers.held_out import FOLDS, folds, held_out_scores
 from pseudoshot.classifiers.logistic import Logistic
+from pseudoshot.classifiers.prototransfer import ProtoTransfer
 from pseudoshot.classifiers.prototype import Prototype
 from pseudoshot.classifiers.ridge import Ridge
 from pseudoshot.classifiers.svm import SVM
@@ -40,6 +41,7 @@ CLASSIFIERS: Registry[Classifier] = Registry(
         "logistic": Logistic,
         "ridge": Ridge,
         "svm": SVM,
+        "prototransfer": ProtoTransfer,
         "feat": SupportAdapted,
         "with-head": WithHead,
     },

@@ -13,13 +13,13 @@ def two_layers(dim_in: int, dim_out: int) -> nn.Sequential:
 
 
 class Projection(Head):
-    """ψ(x) = MLP(φ(x)), two layers."""
+    """ψ(x) = MLP(φ(x)), two layers; of φ's size where no other is given."""
 
     task_specific = False
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, dim_out: int | None = None) -> None:
         super().__init__()
-        self.layers = two_layers(dim, dim)
+        self.layers = two_layers(dim, dim_out or dim)
 
     def forward(self, sets: Tensor) -> Tensor:
         psi: Tensor = self.layers(sets)

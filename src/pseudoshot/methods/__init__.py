@@ -1,5 +1,6 @@
 """Methods: one file each, settings beside the class. A new one is added to METHODS, no more."""
 
+from pseudoshot.methods.aal import AAL
 from pseudoshot.methods.base import Batch, Loss, Method
 from pseudoshot.methods.baseline import Baseline
 from pseudoshot.methods.feat import FEAT
@@ -9,11 +10,16 @@ from pseudoshot.methods.hms import HMS
 from pseudoshot.methods.hms_tsp_head import HMSTSPHead
 from pseudoshot.methods.metamix import MetaMix
 from pseudoshot.methods.metaoptnet import MetaOptNet
+from pseudoshot.methods.mochi import MoCHi
+from pseudoshot.methods.moco import MoCo
 from pseudoshot.methods.projection_head import ProjectionHead
+from pseudoshot.methods.protoclr import ProtoCLR
 from pseudoshot.methods.protonet import ProtoNet
 from pseudoshot.methods.settings import MethodSettings, TaskSettings
+from pseudoshot.methods.simclr import SimCLR
 from pseudoshot.methods.supervised import Supervised
 from pseudoshot.methods.tsp_head import TSPHead
+from pseudoshot.methods.umtra import UMTRA
 from pseudoshot.methods.vanilla import Vanilla
 from pseudoshot.tools.registry import Registry
 
@@ -31,6 +37,12 @@ METHODS: Registry[Method] = Registry(
         "metamix": MetaMix,
         "feat": FEAT,
         "metaoptnet": MetaOptNet,
+        "simclr": SimCLR,
+        "moco-v2": MoCo,
+        "mochi": MoCHi,
+        "protoclr": ProtoCLR,
+        "umtra": UMTRA,
+        "aal": AAL,
         "protonet": ProtoNet,
         "supervised": Supervised,
     },

@@ -60,7 +60,7 @@ class Method(nn.Module, ABC):
     described: ClassVar[str]  # where the paper describes it
     # What it prefers to the recipe, by the names of options: {"class_source": "labels"}.
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({})
-    second_order: ClassVar[bool] = False  # True: its loss holds gradients of the backbone
+    second_order: bool = False  # True: its loss holds gradients of the backbone
 
     def __init__(self, backbone: Backbone, settings: Any, classes: int = 0) -> None:
         super().__init__()

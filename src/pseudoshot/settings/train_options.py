@@ -41,10 +41,23 @@ class TrainOptions(TypedDict, total=False):
     solver: Literal["ridge", "svm"] | None
     regularisation: float | None
     views_per_class: int | None
+    projection: int | None
+    queue: int | None
+    momentum: float | None
+    hardest: int | None
+    mixed: int | None
+    mixed_with_query: int | None
+    learner: Literal["maml", "prototype"] | None
+    inner_steps: int | None
+    inner_lr: float | None
+    first_order: bool | None
+    swap: bool | None
     classifier: str | None
     classifier_similarity: Literal["sns", "cosine", "euclidean", "inner"] | None
     classifier_inverse_regularisation: float | None
     classifier_regularisation: float | None
+    classifier_epochs: int | None
+    classifier_lr: float | None
     reading: Literal["plain", "centred", "joined", "described", "crops"] | None
     optimiser: Literal["adam", "sgd", "muon"] | None
     lr: float | None

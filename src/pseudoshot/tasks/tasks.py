@@ -83,6 +83,17 @@ def split_views(classes: Tensor, shot: int, query: int, generator: torch.Generat
     return Tasks(rows[..., :shot], rows[..., shot:])
 
 
+def fixed_task(C: int, shot: int, query: int) -> Tasks:
+    """One task over all C classes whose first views are support: where views have roles.
+
+    >>> fixed_task(2, 1, 2).query
+    tensor([[[1, 2],
+             [4, 5]]])
+    """
+    rows = torch.arange(C * (shot + query)).view(1, C, shot + query)
+    return Tasks(rows[..., :shot], rows[..., shot:])
+
+
 def exhaustive_tasks(C: int, V: int) -> Tasks:
     """All V one-shot tasks over all C classes: view s of every class is support, the rest query.
 

@@ -1,0 +1,114 @@
+"""What several rivals share: an episode is cut into tasks once, and learnt from either by
+prototypes or by MAML (Finn et al. 2017)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Literal, Self
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from torch import Tensor, nn
+
+from pseudoshot.backbones import Backbone
+from pseudoshot.methods.base import Batch, Loss, Method
+from pseudoshot.methods.settings import MethodSettings
+from pseudoshot.tasks.gram import gram_matrix, task_loss
+from pseudoshot.tasks.inner_loop import adapted_logits
+from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tasks.tasks import Tasks
+
+
+class LearnerSettings(MethodSettings):
+    """The tasks that an episode is cut into, and how they are learnt."""
+
+    way: PositiveInt | None = 5
+    """N, classes per task; an episode holds as many tasks as its images make, or one of them all
+    where not given"""
+    learner: Literal["maml", "prototype"] = "maml"
+    """maml: from weights that a few steps on the support adapt; prototype: by the nearest mean"""
+    inner_steps: NonNegativeInt = Field(default=5, le=1000)
+    """maml: J, steps of gradient descent on a task's support"""
+    inner_lr: PositiveFloat = Field(default=0.25, le=1e6)
+    """maml: their learning rate on the mean cross entropy; published codes sum it over classes, so
+    that theirs is N times less"""
+    first_order: bool = False
+    """maml: gradients flow past the inner steps, not through them; cheaper, and not quite MAML"""
+    similarity: Similarity = "euclidean"
+    """prototype: how a query is compared with a prototype"""
+
+    @property
+    def N(self) -> int:  # noqa: N802 (the paper's name)
+        return self.way or self.images // self.support_images
+
+    @property
+    def support_images(self) -> int:
+        """K, images of a class that are its support."""
+        return 1
+
+    @property
+    def test_similarity(self) -> Similarity:
+        return self.similarity
+
+    @model_validator(mode="after")
+    def _whole_tasks(self) -> Self:
+        per_task = self.N * self.support_images
+        if not per_task or self.images % per_task:
+            raise ValueError(
+                f"an episode of {self.images} images cannot be cut into tasks of {per_task}: "
+                f"choose --images as a multiple of {per_task or self.support_images}"
+            )
+        return self
+
+
+class LearnerMethod(Method):
+    """Cross entropy of the queries of each task, by its prototypes or after its inner steps.
+
+    MAML's classifier layer is one of the weights that are adapted. Its support and queries are
+    passes of their own in each task, BatchNorm by their own batch; the running statistics, which
+    embeddings at test use, follow a pass over the queries of all tasks.
+    """
+
+    settings: LearnerSettings
+
+    def __init__(self, backbone: Backbone, settings: LearnerSettings, classes: int = 0) -> None:
+        super().__init__(backbone, settings, classes)
+        self.second_order = settings.learner == "maml"
+        if settings.learner == "maml":
+            self.linear = nn.Linear(backbone.dim, settings.N)
+
+    @abstractmethod
+    def tasks_of(self, rows: Tensor) -> Tensor:
+        """The views of an episode, rows (C, V), as tasks (T, N, K + Q), support first."""
+
+    def loss(self, batch: Batch) -> Loss:
+        C, V = batch.views.shape[:2]
+        rows = self.tasks_of(torch.arange(C * V).view(C, V))
+        K = self.settings.support_images
+        tasks = Tasks(rows[..., :K], rows[..., K:])
+        if self.settings.learner == "maml":
+            views = batch.views.flatten(0, 1)
+            return Loss(self._outer_loss(views[tasks.support], views[tasks.query]))
+        embeddings = batch.embed(self.backbone)
+        with torch.autocast(embeddings.device.type, enabled=False):
+            gram = gram_matrix(embeddings)
+            value = task_loss(gram, tasks.to(embeddings.device), self.settings.similarity)
+        return Loss(value, embeddings)
+
+    def _outer_loss(self, support: Tensor, query: Tensor) -> Tensor:
+        """CE(Q; θ_J) of images (T, N, K, c, h, w) and (T, N, Q, c, h, w)."""
+        classes = torch.arange(self.settings.N, device=support.device)
+        logits = adapted_logits(
+            nn.Sequential(self.backbone, self.linear),
+            support.flatten(1, 2),
+            classes.repeat_interleave(support.shape[2]),
+            query.flatten(1, 2),
+            steps=self.settings.inner_steps,
+            lr=self.settings.inner_lr,
+            first_order=self.settings.first_order,
+        )  # (T, NQ, N)
+        with torch.no_grad():
+            self.backbone(query.flatten(0, 2))
+        labels = classes.repeat_interleave(query.shape[2]).repeat(len(query))
+        return F.cross_entropy(logits.flatten(0, 1), labels)
