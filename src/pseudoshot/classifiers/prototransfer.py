@@ -31,6 +31,7 @@ class ProtoTransfer(Classifier):
 
     Settings = ProtoTransferSettings
     settings: ProtoTransferSettings
+    called = "a linear layer tuned from the nearest mean"
     rule = (
         "A linear layer that begins at the examples' averages is tuned on the examples, and every "
         "other image goes to the class it scores highest for."
