@@ -19,6 +19,7 @@ from pseudoshot.evaluation import evaluate
 from pseudoshot.evaluation.few_shot import NovelTasks, predict
 from pseudoshot.runs import train
 from pseudoshot.serve.session import Session
+from pseudoshot.serve.sorter import Sorter
 from pseudoshot.sorting import FewShotClassifier, save_classifier
 from pseudoshot.sorting.folders import classify_folder
 from pseudoshot.tasks.similarity import SIMILARITIES
@@ -116,9 +117,10 @@ def test_classes_that_differ_in_length_are_told_by_a_euclidean_card_everywhere(b
     classify_folder(bright / "run", bright / "all", support=bright / "some", csv=tmp_path / "l.csv")
     with (tmp_path / "l.csv").open(newline="") as file:
         assert all(row["file"].split("/")[0] == row["label"] for row in csv.DictReader(file))
-    session = Session(bright / "run", bright / "all")
-    shown = {session.names.index(f"{name}/0.png"): name for name in LEVELS}
-    sorting = session.sort(shown)
+    session = Session(bright / "run", bright / "all").begin().wait()
+    shown = {session.numbers[f"{name}/0.png"]: name for name in LEVELS}
+    sorting = Sorter(session).sort(shown, None).table(session)
+    session.close()
     assert [file.split("/")[0] for file in sorting.files] == list(sorting.labels)
 
 
