@@ -89,9 +89,8 @@ def test_every_layout_gives_the_same_embeddings(put, given, beside):
 
 def test_what_is_said_beside_it_is_kept(put):
     said = {"labels": "ours", "trained_on": "boats", "similarity": "cosine"}
-    card = load(put(network(), {**IMAGENET, **said, "interpolation": "bilinear"})).card
+    card = load(put(network(), {**IMAGENET, **said})).card
     assert card.model_dump().items() >= said.items()
-    assert card.interpolation == "bilinear"
 
 
 def test_an_exported_model_comes_back_with_its_card(tmp_path):

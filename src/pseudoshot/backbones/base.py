@@ -32,6 +32,10 @@ class Backbone(nn.Module):
         embeddings: Tensor = super().__call__(images)
         return embeddings
 
+    def bytes_an_image(self, size: int) -> int:
+        """That a forward pass takes, at most."""
+        return 4 * size**2 * self.floats_a_pixel
+
     def block_means(self, images: Tensor) -> list[Tensor]:
         """Of every block, the mean over its map, (B, d) each; the last is the embedding."""
         return [self(images)]

@@ -26,6 +26,7 @@ from pseudoshot.data.checked import (
     DIGESTS,
     CheckedImages,
     in_use,
+    note,
     open_images,
     read_digests,
     write_digests,
@@ -33,7 +34,7 @@ from pseudoshot.data.checked import (
 from pseudoshot.data.image_set import ImageSet
 from pseudoshot.data.rows import GRAY, IMAGES, PROGRESS, Rows
 from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.tools.files import room_for, write_text
+from pseudoshot.tools.files import room_for
 
 FORMAT = 2  # raise it when what is written for the same set changes
 LABELS, KEYS, DESCRIPTION = "labels.npy", "keys.npy", "set.json"
@@ -196,7 +197,7 @@ def _build(folder: Path, build: Build, before: Before | None, about: dict[str, o
             if array is not None:
                 with room_for(partial / name):
                     np.save(partial / name, array)
-        write_text(partial / ABOUT, json.dumps({**about, "images": rows.shape[0]}))
+        note(partial / ABOUT, json.dumps({**about, "images": rows.shape[0]}))
         description = {
             "shape": rows.shape,
             "labelled": contents.labels is not None,
@@ -205,7 +206,7 @@ def _build(folder: Path, build: Build, before: Before | None, about: dict[str, o
             "readers": contents.readers,
             "files": contents.files,
         }
-        write_text(partial / DESCRIPTION, json.dumps(description))
+        note(partial / DESCRIPTION, json.dumps(description))
         (partial / PROGRESS).unlink(missing_ok=True)
         others = [DESCRIPTION, *(name for name, array in arrays.items() if array is not None)]
         write_digests(partial, IMAGES, rows.shape[0], others)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.tools.files import write_text
+from pseudoshot.tools.files import room_for
 
 try:
     import fcntl
@@ -130,7 +130,13 @@ def write_digests(folder: Path, images: str, count: int, others: list[str]) -> N
             blocks.append(zlib.crc32(part))
     found = Digests({name: _of_file(folder / name) for name in others}, rows, blocks)
     text = json.dumps(found._asdict())
-    write_text(folder / DIGESTS, f"{text}\n{hashlib.sha256(text.encode()).hexdigest()}")
+    note(folder / DIGESTS, f"{text}\n{hashlib.sha256(text.encode()).hexdigest()}")
+
+
+def note(path: Path, text: str) -> None:
+    """A file of a set, which is not waited for: digests tell whether it reached the disk."""
+    with room_for(path):
+        path.write_text(text, "utf-8")
 
 
 def read_digests(folder: Path) -> Digests:

@@ -33,7 +33,7 @@ class Plan:
         begins = np.ones(len(rows), bool)
         begins[1:] = (rows[1:] != rows[:-1] + 1) | (rows[1:] < 0)
         starts = np.flatnonzero(begins)
-        most = max(1, BLOCK // self._before.images[0].size)
+        most = max(1, BLOCK // (self._before.images.size // len(self._before.images)))
         for start, end in zip(starts, np.append(starts[1:], len(rows)), strict=True):
             if rows[start] < 0:
                 yield self._unread.get(first + int(start), first + int(start))

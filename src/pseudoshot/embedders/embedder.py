@@ -29,6 +29,7 @@ from pseudoshot.embedders.card import ModelCard, card_digest
 from pseudoshot.embedders.head import load_head, trained_with
 from pseudoshot.embedders.inputs import Images, to_image_set
 from pseudoshot.embedders.networks import FunctionNetwork, build_network
+from pseudoshot.embedders.networks.memory import MOST_MEMORY
 from pseudoshot.embedders.pixels import inked, to_form
 from pseudoshot.heads import Head
 from pseudoshot.readings import PLAIN, Parts, Reading, join
@@ -44,7 +45,6 @@ FEWEST_CENTRED_ON = 50
 CENTRE = "centre."  # before the names of centres among the weights
 CARD = "card"  # among the words beside the weights: the digest of what stands in `model.json`
 _MOST_A_BATCH, _PIXELS_A_BATCH = 256, 1 << 19
-_MOST_MEMORY = 1 << 30  # bytes that one image may take: a card can claim any size
 
 
 class Embedder(nn.Module):
@@ -130,9 +130,8 @@ class Embedder(nn.Module):
             self.train(was_training)
 
     def _refuse_too_large(self) -> None:
-        size, looks = self.card.size, self.card.reading.looks
-        needed = 4 * looks * size**2 * self.backbone.floats_a_pixel
-        if needed > _MOST_MEMORY:
+        size, looks, needed = self.card.size, self.card.reading.looks, self._needed
+        if needed > MOST_MEMORY:
             seen = f"looked at {looks} times" if looks > 1 else "looked at once"
             raise PseudoshotError(
                 f"an image of {size} x {size} pixels, {seen}, takes {self.card.backbone} about "
@@ -175,10 +174,15 @@ class Embedder(nn.Module):
         return cls(FunctionNetwork(function, channels, size), card)
 
     @property
+    def _needed(self) -> int:
+        """Bytes that one image takes."""
+        return self.card.reading.looks * self.backbone.bytes_an_image(self.card.size)
+
+    @property
     def _batch(self) -> int:
         """How many images are embedded at once: their maps stay in the cache."""
-        looks = self.card.reading.looks
-        return max(1, min(_MOST_A_BATCH, _PIXELS_A_BATCH // (looks * self.card.size**2)))
+        few = _PIXELS_A_BATCH // (self.card.reading.looks * self.card.size**2)
+        return max(1, min(_MOST_A_BATCH, few, MOST_MEMORY // self._needed))
 
     @property
     def device(self) -> torch.device:
@@ -230,7 +234,7 @@ class Embedder(nn.Module):
         keep_freed_memory()  # or half of the time is spent asking for it again
         pixels = to_image_set(images, self.card.size).images
         embeddings = torch.empty(len(pixels), self.dim)
-        batch = batch or self._batch
+        batch = min(batch or self._batch, max(1, MOST_MEMORY // self._needed))
         with self._at_test(), progress_bar(shown=bar, of="images") as progress:
             task = progress.add_task("embedding", total=len(pixels))
             for start in range(0, len(pixels), batch):

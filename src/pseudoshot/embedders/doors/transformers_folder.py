@@ -19,6 +19,7 @@ from pseudoshot.embedders.doors.reading import read_json
 from pseudoshot.embedders.embedder import Embedder
 from pseudoshot.embedders.networks.transformers_model import (
     TransformersNetwork,
+    bounded,
     configuration,
     how_to_read,
     library,
@@ -90,6 +91,8 @@ def enter(name: str) -> Embedder:
     preprocessor = _preprocessor(folder)
     try:
         mean, std = preprocessor.statistics()
+        with quiet():
+            needed = bounded(configuration(fields), preprocessor.side())
         model, lacks_pooler = _loaded(folder, fields)
         read = how_to_read(model, preprocessor.side(), lacks_pooler)
         card = ModelCard(
@@ -103,7 +106,7 @@ def enter(name: str) -> Embedder:
             labels=_labels(fields),
             config={"config": plain(model.config), "read": read},
         )
-        network = TransformersNetwork(model, read, card.size)
+        network = TransformersNetwork(model, read, card.size, needed)
     except ValidationError as error:
         raise PseudoshotError(f"'{name}' cannot be used: {validation_line(error)}") from error
     except Exception as error:  # of a configuration of any content

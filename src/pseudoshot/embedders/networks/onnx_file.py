@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import tempfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ from torch import Tensor
 
 from pseudoshot.backbones import Backbone
 from pseudoshot.data.loading import MOST_PIXELS_A_SIDE
+from pseudoshot.embedders.networks.memory import MOST_MEMORY
 from pseudoshot.tools.errors import PseudoshotError, first_line
 
 if TYPE_CHECKING:
@@ -103,7 +106,22 @@ class OnnxNetwork(Backbone):
         return embeddings
 
     def _run(self, pixels: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        found: npt.NDArray[np.float32] = self.session.run([self.output], {self.input: pixels})[0]
+        """Of fewer images at once, where all of them take more memory than there may be."""
+        try:
+            found: npt.NDArray[np.float32] = self.session.run([self.output], {self.input: pixels})[
+                0
+            ]
+        except Exception as error:  # of the runtime, of any kind
+            asked = re.search(r"smaller than requested bytes of (\d+)", str(error))
+            if asked is None:
+                raise
+            half = len(pixels) // 2
+            if half:
+                return np.concatenate([self._run(pixels[:half]), self._run(pixels[half:])])
+            raise PseudoshotError(
+                f"for one image it asks for {int(asked[1]) / 2**30:.1f} GB at once, where "
+                f"{MOST_MEMORY >> 30} GB in all is the limit: use a smaller network"
+            ) from error
         return found
 
     def metadata(self) -> dict[str, str]:
@@ -127,7 +145,10 @@ def _session(file: bytes) -> onnxruntime.InferenceSession:
         raise PseudoshotError(
             f"an ONNX model needs {error.name}: pip install 'pseudoshot[onnx]'"
         ) from error
+    _limit_memory()
     options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.use_env_allocators", "1")
+    options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")
     options.log_severity_level = 4
     options.intra_op_num_threads = torch.get_num_threads()
     # weights that lie in other files are looked for in an empty folder: none is ever read
@@ -141,6 +162,18 @@ def _session(file: bytes) -> onnxruntime.InferenceSession:
             if "xternal data" in reason or "model_path" in reason:
                 reason = "its weights lie in other files: save it as one"
             raise PseudoshotError(f"it is not a network that onnxruntime runs: {reason}") from error
+
+
+@functools.cache
+def _limit_memory() -> None:
+    """What networks may take beside their weights, all that are open together."""
+    import onnxruntime
+
+    kind, memory = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
+    onnxruntime.create_and_register_allocator(
+        onnxruntime.OrtMemoryInfo("Cpu", kind, 0, memory),
+        onnxruntime.OrtArenaCfg(MOST_MEMORY, -1, -1, -1),
+    )
 
 
 def _chosen(outputs: Sequence[str], wanted: str) -> str:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
+from pseudoshot.embedders.networks.memory import MOST_MEMORY, peak_of
 from pseudoshot.tools.errors import PseudoshotError, first_line
 
 Read: TypeAlias = Literal["pooled", "first token", "mean of tokens"]
@@ -21,9 +22,9 @@ _LABELS = ("id2label", "label2id")
 class TransformersNetwork(Backbone):
     """Its pooled output, or one of its tokens, or their mean: as `read` says."""
 
-    def __init__(self, model: nn.Module, read: Read, size: int) -> None:
+    def __init__(self, model: nn.Module, read: Read, size: int, needed: int = 0) -> None:
         super().__init__(3, size)
-        self.model, self.read = model, read
+        self.model, self.read, self.needed = model, read, needed
         model.eval()
         try:
             with torch.inference_mode():
@@ -45,9 +46,14 @@ class TransformersNetwork(Backbone):
             shapes = {f"model.{name}": value.shape for name, value in empty.state_dict().items()}
             if shapes != {name: value.shape for name, value in weights.items()}:
                 raise PseudoshotError("the weights are not those of its configuration")
-            network = cls(transformers.AutoModel.from_config(configuration(config)), read, size)
+            needed = bounded(configuration(config), size)
+            model = transformers.AutoModel.from_config(configuration(config))
+            network = cls(model, read, size, needed)
         network.load_state_dict(weights)
         return network
+
+    def bytes_an_image(self, size: int) -> int:
+        return max(self.needed, super().bytes_an_image(size))
 
     def forward(self, images: Tensor) -> Tensor:
         found = self.model(pixel_values=images)
@@ -56,6 +62,25 @@ class TransformersNetwork(Backbone):
             return pooled.flatten(1)
         tokens: Tensor = found.last_hidden_state
         return tokens[:, 0] if self.read == "first token" else tokens.mean(1)
+
+
+def bounded(config: Any, size: int) -> int:
+    """Bytes that one image takes, by a model without weights; refused where they are too many.
+
+    0: not known, of a model that cannot be tried in this way.
+    """
+    try:
+        with torch.device("meta"):
+            empty = library().AutoModel.from_config(config).eval()
+            needed = peak_of(lambda images: empty(pixel_values=images), size)
+    except Exception:  # of a model of any kind
+        return 0
+    if needed > MOST_MEMORY:
+        raise PseudoshotError(
+            f"an image of {size} x {size} pixels takes it {needed / 2**30:.1f} GB, where "
+            f"{MOST_MEMORY >> 30} GB is the limit: use a model of smaller images or larger patches"
+        )
+    return needed
 
 
 def how_to_read(model: nn.Module, size: int, lacks_pooler: bool) -> Read:
