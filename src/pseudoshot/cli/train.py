@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
-from pseudoshot.cli.options import DataRoot, of_settings
+from pseudoshot.cli.options import DataRoot, Switch, of_settings
 from pseudoshot.data import evaluation_set
 from pseudoshot.runs import announce, tuning_options
 from pseudoshot.runs import dry_run as estimate
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 else:
     AllSettings = of_settings()
     TuningSettings = of_settings(("labels", "epochs", "images", "lr", "seed"))
-Switch = Annotated[bool, Parameter(negative=())]
 
 
 def train(
