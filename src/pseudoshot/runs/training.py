@@ -60,6 +60,8 @@ def train(
         Settings of the run and of its parts, by name: method, backbone, epochs, seed, way, …
         What is not given follows the recipe.
 
+    Examples
+    --------
     >>> train("glyphs", "runs/glyphs", epochs=2)  # doctest: +SKIP
     """
     given = gather(data, config, dict(options))
