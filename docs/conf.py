@@ -24,7 +24,6 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["attrs_inline"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_class_signature = "separated"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 html_theme = "furo"

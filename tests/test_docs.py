@@ -24,6 +24,13 @@ def test_every_public_name_is_in_the_reference():
     assert sorted(named) == sorted(pseudoshot.__all__)
 
 
+@pytest.mark.parametrize("name", sorted(pseudoshot.__all__))
+def test_an_example_below_sections_has_one_of_its_own(name):
+    """Else it is shown as a part of the last, `>>>` and all."""
+    text = getattr(pseudoshot, name).__doc__
+    assert "-----" not in text or ">>>" not in text or "Examples\n" in text
+
+
 def test_every_page_is_in_the_contents():
     contents = (DOCS / "index.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"<([\w./-]+)>$", contents, re.MULTILINE))

@@ -206,6 +206,7 @@ def test_fine_tuning_and_classifiers(trained, photos, tmp_path):
         "finetune", trained, photos, "--labels", "0.5", "--epochs", "1", "--out", tuned
     )
     assert result.returncode == 0, result.stderr
+    assert "60 images, 10 steps of" in result.stderr, "how long it will take, before it starts"
     arguments = ("evaluate", tuned, photos, "--way", "3", "--query", "5", "--tasks", "20", "--json")
     scores = json.loads(pseudoshot(*arguments, "--shot", "1", "--classifier", "svm").stdout)
     assert (scores["classifier"], scores["setting"]) == ("svm", "inductive")

@@ -374,3 +374,19 @@ def test_models_of_every_kind_are_measured(exported, images, tmp_path):
         result = here("evaluate", model, labelled, *options)
         assert result.returncode == 0, result.stderr
         assert '"way": 3' in result.stdout
+
+
+def test_long_commands_say_how_long_and_how_far(support, images, tmp_path, monkeypatch):
+    """As if two seconds, ten and a minute had gone by at once."""
+    for name in ("MEASURED", "WORTH_SAYING", "SAID_EVERY"):
+        monkeypatch.setattr(f"pseudoshot.tools.console.{name}", 0.0)
+    monkeypatch.setattr("pseudoshot.embedders.embedder._MOST_A_BATCH", 4)
+    classify = ("classify", MODEL, "--support", support, "--images", images)
+    for command in (
+        (*classify, "--csv", tmp_path / "l.csv"),
+        ("suggest", MODEL, "--images", images),
+        ("embed", MODEL, images, "--out", tmp_path / "e.npz"),
+    ):
+        lines = here(*command).stderr.splitlines()
+        assert "embedding: 15 images, about 0 s" in lines, command
+        assert "embedding: 8 of 15 images, about 0 s left" in lines, command

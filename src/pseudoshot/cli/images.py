@@ -6,15 +6,10 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from pseudoshot.cli.app import app
-from pseudoshot.cli.options import ClassifierName, Model, ModelOrDefault, Reading, example
+from pseudoshot.cli.options import ClassifierName, Model, ModelOrDefault, Reading, Switch, example
 from pseudoshot.tools.console import say
-
-Switch = Annotated[bool, Parameter(negative=())]
 
 
 @app.command(

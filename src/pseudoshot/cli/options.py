@@ -15,6 +15,7 @@ DataRoot = Annotated[
         help="The folder that holds the named sets: else that of PSEUDOSHOT_DATA, else the cache."
     ),
 ]
+Switch = Annotated[bool, Parameter(negative=())]
 _MODELS = (
     "A run folder (the --out of a training; of one that has not finished, the last checkpoint); "
     "lite0, pre-trained on ImageNet (the extra pretrained); a bundled model, such as "

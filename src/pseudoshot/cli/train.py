@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
-from pseudoshot.cli.options import DataRoot, of_settings
+from pseudoshot.cli.options import DataRoot, Switch, of_settings
 from pseudoshot.data import evaluation_set
-from pseudoshot.runs import announce
+from pseudoshot.runs import announce, tuning_options
 from pseudoshot.runs import dry_run as estimate
 from pseudoshot.runs import finetune as run_finetuning
 from pseudoshot.runs import train as run_training
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 else:
     AllSettings = of_settings()
     TuningSettings = of_settings(("labels", "epochs", "images", "lr", "seed"))
-Switch = Annotated[bool, Parameter(negative=())]
 
 
 def train(
@@ -107,6 +106,9 @@ def finetune(
         Continue an interrupted run, bit for bit; with --epochs, as `pseudoshot train` does.
     """
     options = asdict(settings)
+    if not resume:
+        tuning = tuning_options(run, data, data_root, options)
+        announce(data, out, data_root=data_root, options=tuning)
     run_finetuning(run, data, out, resume=resume, data_root=data_root, **options)
     _say_next("fine-tuned", out, data)
 

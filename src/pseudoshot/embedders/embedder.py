@@ -59,6 +59,8 @@ class Embedder(nn.Module):
     centre
         What a reading that centres subtracts from each part it joins, by the part's name.
 
+    Examples
+    --------
     >>> from pseudoshot.embedders import load
     >>> load("conv4-cifar-fs").embed(np.zeros((2, 40, 30, 3), np.uint8)).shape
     torch.Size([2, 64])

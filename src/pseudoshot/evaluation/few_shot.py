@@ -55,6 +55,8 @@ class Evaluation:
     fingerprint, labelling
         Of the image set, and of which row has which label.
 
+    Examples
+    --------
     >>> evaluate(load("runs/demo"), images).results[0].accuracy  # doctest: +SKIP
     """
 
@@ -214,6 +216,8 @@ def evaluate(
     tasks, seed
         How many tasks, and the seed of their draw.
 
+    Examples
+    --------
     >>> evaluate(load("runs/demo"), load_data("glyphs:test"), query=7)  # doctest: +SKIP
     """
     chosen = embedder.classifier(classifier)  # what is refused is so before the work of embedding

@@ -60,6 +60,8 @@ def train(
         Settings of the run and of its parts, by name: method, backbone, epochs, seed, way, …
         What is not given follows the recipe.
 
+    Examples
+    --------
     >>> train("glyphs", "runs/glyphs", epochs=2)  # doctest: +SKIP
     """
     given = gather(data, config, dict(options))
@@ -136,6 +138,16 @@ def finetune(
 
     >>> finetune("runs/hms", "cifar-fs", "runs/tuned", labels=0.1)  # doctest: +SKIP
     """
+    tuning = tuning_options(run, data, data_root, dict(options))
+    if resume and options.get("epochs") is None:
+        tuning.pop("epochs")  # the run has its own, perhaps others than it began with
+    return train(data, out, resume=resume, data_root=data_root, **tuning)
+
+
+def tuning_options(
+    run: str | Path, data: str | Path, data_root: Path | None, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Those of a fine-tuning in full: what was given, and its recipe."""
     card = load(run).card
     of_data = load_data(str(data), split="train", root=data_root, size=card.size, labelled=True)
     classes = of_data.classes
@@ -154,7 +166,4 @@ def finetune(
         "backbone": card.backbone,
         "start_from": str(Path(run).resolve()) if Path(run).exists() else str(run),
     }
-    if resume:
-        recipe.pop("epochs")  # the run has its own, perhaps others than it began with
-    given = {name: value for name, value in options.items() if value is not None}
-    return train(data, out, resume=resume, data_root=data_root, **{**recipe, **given})
+    return recipe | {name: value for name, value in options.items() if value is not None}

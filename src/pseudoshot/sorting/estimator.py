@@ -83,6 +83,8 @@ class FewShotClassifier(
     n_features_in_ : int
         The length of feature vectors; only where there is no model.
 
+    Examples
+    --------
     >>> features, labels = np.eye(3), ["cat", "dog", "fish"]
     >>> FewShotClassifier().fit(features, labels).predict([[0.1, 2.0, 0.0]])
     array(['dog'], dtype='<U4')

@@ -47,6 +47,8 @@ def suggest(
         A name of READINGS; by default what the model is made for. Not with an Embedder, which has
         its own.
 
+    Examples
+    --------
     >>> suggest("conv4-cifar-fs", "photos", count=5)  # doctest: +SKIP
     """
     embedder = load(model, reading) if isinstance(model, str | Path) else model

@@ -19,7 +19,10 @@ class Journal:
     def __init__(self, trainer: Trainer, folder: RunFolder) -> None:
         self.trainer, self.folder = trainer, folder
         self.leads = trainer.team.leads
-        self.bar = progress_bar("loss {task.fields[loss]}", "{task.fields[speed]}")
+        self.bar = progress_bar(
+            *("loss {task.fields[loss]}", "{task.fields[speed]}"),
+            of="steps" if trainer.step else "",  # what a new run takes has been said
+        )
         self.task = self.bar.add_task(
             "training", total=trainer.steps, completed=trainer.step, loss="-", speed=""
         )
