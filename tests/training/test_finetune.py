@@ -8,13 +8,16 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 from safetensors.torch import load_file
 
 from pseudoshot.class_sources.labels import LabelsSettings, balanced_part
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import load
 from pseudoshot.runs import evaluate_run, finetune, train
+from pseudoshot.runs.training import lasting_name
 from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.training.adapting import judge
 from pseudoshot.training.base_images import BaseImages
 from tests.training.test_methods import photos
 
@@ -66,7 +69,18 @@ def test_labels_beyond_the_part_are_never_drawn():
     assert torch.equal(classes, torch.from_numpy(labels[drawn[:, 0].numpy()]))
 
 
-def test_fine_tuning_goes_on_from_the_run(run, data, tmp_path):
+@pytest.fixture
+def end_is_kept(monkeypatch):
+    """Whatever it is worth."""
+
+    def verdict(start, end, neighbours, by_labels=False):
+        found = judge(start, end, neighbours, by_labels)
+        return found.model_copy(update={"kept": "end"})
+
+    monkeypatch.setattr("pseudoshot.training.trainer.judge", verdict)
+
+
+def test_fine_tuning_goes_on_from_the_run(run, data, tmp_path, end_is_kept):
     finetune(run, data, tmp_path / "tuned", labels=0.5, epochs=1, lr=1e-12)
     before, after = (load_file(r / "model.safetensors") for r in (run, tmp_path / "tuned"))
     convolutions = [name for name in before if "convolution" in name]
@@ -94,10 +108,90 @@ def test_the_papers_epochs(labels, epochs, monkeypatch, run, data, tmp_path):
     assert (seen["epochs"], seen["lr"]) == (epochs, 1e-4)
 
 
-def test_too_few_labels_of_a_class_is_an_error(run, data, tmp_path):
-    with pytest.raises(PseudoshotError, match="4 images per class but the smallest class has"):
-        finetune(run, data, tmp_path / "tuned", labels=0.1)
+def folder_of(tmp_path, counts) -> Path:
+    """A subfolder of so many pictures per class, each class of a tone of its own."""
+    draw = np.random.default_rng(0)
+    for kind, count in enumerate(counts):
+        (tmp_path / "few" / f"class {kind}").mkdir(parents=True)
+        for number in range(count):
+            pixels = draw.integers(0, 60, (16, 16, 3)) + draw.permutation(
+                [10 * (kind % 18), 180, 0]
+            )
+            image = Image.fromarray(pixels.astype(np.uint8))
+            image.save(tmp_path / "few" / f"class {kind}" / f"{number}.png")
+    return tmp_path / "few"
+
+
+@pytest.mark.parametrize(
+    "counts", [(2, 2, 2, 2, 2, 2), (3,) * 4, (5, 5), (1, 1, 2, 9, 30), (2,) * 30, (1, 5, 5)]
+)
+def test_a_few_images_per_class_are_enough(run, counts, tmp_path, capsys):
+    model = finetune(run, folder_of(tmp_path, counts), tmp_path / "tuned", epochs=1)
+    assert model.card.size == 16
+    told = capsys.readouterr().err
+    assert "kept: the " in told.replace("\n", " ")
+    verdict = json.loads((tmp_path / "tuned" / "run.json").read_text())["adapting"]
+    assert verdict["by_labels"]
+    assert (verdict["kept"] == "end") == (verdict["gain"] > 0)
+
+
+@pytest.mark.parametrize("counts", [(1,) * 6, (1, 2), (2, 2)])
+def test_where_nothing_can_be_held_out_it_is_refused_in_true_words(run, counts, tmp_path):
+    n, way = sum(counts), len(counts)
+    with pytest.raises(PseudoshotError, match=f"{n} of {way} classes, of which two must be held"):
+        finetune(run, folder_of(tmp_path, counts), tmp_path / "tuned", epochs=1)
     assert not (tmp_path / "tuned").exists()
+
+
+def test_one_class_and_no_classes_are_refused_in_true_words(run, tmp_path):
+    folder = folder_of(tmp_path, (6,))
+    with pytest.raises(PseudoshotError, match=r"needs two classes or more, .* has 1"):
+        finetune(run, folder, tmp_path / "tuned")
+    with pytest.raises(PseudoshotError, match="has no labels"):
+        finetune(run, folder / "class 0", tmp_path / "tuned")
+
+
+def test_more_classes_than_there_are_is_refused_with_their_number(run, tmp_path):
+    with pytest.raises(
+        PseudoshotError, match="takes 9 classes but the set has 4: lower --images t"
+    ):
+        finetune(run, folder_of(tmp_path, (4,) * 4), tmp_path / "tuned", images=9)
+
+
+def test_a_bundled_name_is_taken_beside_a_folder_of_that_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conv4-cifar-fs").mkdir()
+    assert lasting_name("conv4-cifar-fs") == "conv4-cifar-fs"
+    assert lasting_name("lite0") == "lite0"
+    (tmp_path / "conv4-cifar-fs" / "model.json").touch()
+    assert lasting_name("conv4-cifar-fs") == str(tmp_path / "conv4-cifar-fs")
+
+
+@given(st.lists(st.integers(1, 40), min_size=2, max_size=30), st.integers(0, 99))
+def test_no_class_loses_its_last_image_to_those_held_out(counts, seed):
+    labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    classes = tuple(map(str, range(len(counts))))
+    images = ImageSet("toy", np.zeros((len(labels), 2, 2, 1), np.uint8), labels, classes)
+    base = BaseImages(images, LabelsSettings(name="labels"), torch.Generator().manual_seed(seed))
+    assert set(labels[base.rows.numpy()]) == set(range(len(counts)))
+    assert len(base.held_out) <= len(labels) // 5
+    drawn = base.draw(len(counts), 4)
+    for rows, kind in zip(drawn.rows.numpy(), drawn.classes.tolist(), strict=True):
+        assert (labels[rows] == kind).all()
+        there = (labels[base.rows.numpy()] == kind).sum()
+        assert len(set(rows.tolist())) == min(4, there), "none twice before all are drawn"
+
+
+def test_a_fine_tuning_that_makes_it_worse_keeps_the_start(run, data, tmp_path):
+    """A step so long that nothing is left of the network."""
+    finetune(run, data, tmp_path / "tuned", epochs=1, lr=1e3, tasks=1)
+    verdict = json.loads((tmp_path / "tuned" / "run.json").read_text())["adapting"]
+    assert verdict["end"] < verdict["start"]
+    assert verdict["kept"] == "start"
+    before, after = (load_file(r / "model.safetensors") for r in (run, tmp_path / "tuned"))
+    for name in before:
+        if not name.startswith("centre."):
+            torch.testing.assert_close(after[name], before[name])
 
 
 def test_images_of_other_channels_are_refused(run, tmp_path):
@@ -134,7 +228,7 @@ def test_a_run_is_tested_as_its_method_means_it(method, classifier, setting, dat
         assert kept.setting == "transductive"
 
 
-def test_the_card_says_what_the_method_is_made_for(data, tmp_path):
+def test_the_card_says_what_the_method_is_made_for(data, tmp_path, end_is_kept):
     options = {"solver": "svm", "regularisation": 0.3, **SMALL}
     model = train(data, tmp_path / "run", method="metaoptnet", **options)
     assert model.card.classifier == {"name": "svm", "regularisation": 0.3}

@@ -22,6 +22,9 @@ class LabelsSettings(PartSettings):
 class Labels(ClassSource):
     """Real labels: C classes at random, V distinct images of each. Training is then supervised.
 
+    Of a class with fewer than V images all are drawn, and some or each of them again: views of them
+    differ.
+
     >>> labels = np.array([0, 0, 1, 1, 1])
     >>> source = Labels(LabelsSettings(), 5, labels, torch.Generator().manual_seed(0))
     >>> source.draw(C=2, V=2).rows.shape
@@ -55,18 +58,20 @@ class Labels(ClassSource):
     def steps_per_epoch(self, C: int, V: int) -> int:
         if len(self.counts) < C:
             raise PseudoshotError(
-                f"an episode takes {C} classes but the set has {len(self.counts)}: lower --images"
-            )
-        if self.counts.min() < V:
-            raise PseudoshotError(
-                f"an episode takes {V} images per class but the smallest class has "
-                f"{int(self.counts.min())}: lower --shot, --query or --views-per-class"
+                f"an episode takes {C} classes but the set has {len(self.counts)}: lower --images "
+                f"to {len(self.counts)} or less"
             )
         return max(1, len(self.by_class) // (C * V))
 
+    def first_of_each(self, most: int) -> Tensor:
+        """So many of each class at most, among those whose labels are used."""
+        place = torch.arange(len(self.by_class)) - self.starts.repeat_interleave(self.counts)
+        return self.by_class[place < most]
+
     def draw(self, C: int, V: int) -> Draw:
         classes = torch.randperm(len(self.counts), generator=self.generator)[:C]
-        members = sample_distinct(self.counts[classes], V, self.generator)
+        counts = self.counts[classes]
+        members = sample_distinct(counts.clamp_min(V), V, self.generator) % counts[:, None]
         rows = self.by_class[self.starts[classes][:, None] + members]
         return Draw(rows, self.present[classes])
 

@@ -16,7 +16,7 @@ def adapting_section(verdict: Verdict | None) -> str:
     )
     kept = {"end": "the adapted network", "start": "the network it started from"}[verdict.kept]
     rows = {
-        "right on held-out images, without labels: start": f"{verdict.start:.1f} %",
+        f"right on held-out images, {_told(verdict)}: start": f"{verdict.start:.1f} %",
         "the same: end": f"{verdict.end:.1f} %",
         f"gain, which must be above {_mark(verdict)}": (
             f"{verdict.gain:+.1f} ± {verdict.interval:.1f}"
@@ -32,6 +32,10 @@ def adapting_section(verdict: Verdict | None) -> str:
     )
     told = f"<p>Kept: <strong>{kept}</strong>.</p><table><tbody>{body}</tbody></table>"
     return section("Did adapting help?", lead, told)
+
+
+def _told(verdict: Verdict) -> str:
+    return "told by those trained on" if verdict.by_labels else "without labels"
 
 
 def _mark(verdict: Verdict) -> str:

@@ -9,13 +9,16 @@ from typing import Any, Unpack
 from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.data import ImageSet, full_name, is_named
 from pseudoshot.data import load as load_data
-from pseudoshot.embedders import PHOTOS, Embedder, load
+from pseudoshot.embedders import PHOTOS, Embedder, bundled_models, load
+from pseudoshot.embedders.doors import lite0
 from pseudoshot.methods import METHODS
 from pseudoshot.report import write_report
 from pseudoshot.settings.config import read_config
 from pseudoshot.settings.resolve import resolve, resumed
 from pseudoshot.settings.train_options import TrainOptions
 from pseudoshot.settings.tree import RunSettings
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.files import is_file
 from pseudoshot.training.base_images import FEWEST_HELD_OUT, held_out_of
 from pseudoshot.training.first_embedder import start_of
 from pseudoshot.training.loop import run_training
@@ -120,6 +123,13 @@ def images_of(settings: RunSettings, data_root: Path | None) -> ImageSet:
     return images if labelled else images.without_labels()
 
 
+def lasting_name(model: str | Path) -> str:
+    """What leads to the model from any folder: its path, or the name that it comes under."""
+    path = Path(model)
+    own = str(model) in (*bundled_models(), lite0.NAME) and not is_file(path / "model.json")
+    return str(path.resolve()) if path.exists() and not own else str(model)
+
+
 def finetune(
     run: str | Path,
     data: str | Path,
@@ -133,8 +143,10 @@ def finetune(
     """Go on training a run with the labels of a part of each class (section 7.1).
 
     50 epochs of ten episodes up to a tenth of the labels, 100 above; SGD at 1e-4, SES and SNS on
-    64 classes of four images. Options are those of `train`; `labels` is the part of each class
-    whose labels are used.
+    64 classes of four images, of smaller classes several views of an image. Options are those of
+    `train`; `labels` is the part of each class whose labels are used. A fifth of the images, 256 at
+    most and no class's last, are held out: where they are not told better at the end, the model is
+    the start as it was.
 
     >>> finetune("runs/hms", "cifar-fs", "runs/tuned", labels=0.1)  # doctest: +SKIP
     """
@@ -149,8 +161,13 @@ def tuning_options(
 ) -> dict[str, Any]:
     """Those of a fine-tuning in full: what was given, and its recipe."""
     card = load(run).card
-    of_data = load_data(str(data), split="train", root=data_root, size=card.size, labelled=True)
-    classes = of_data.classes
+    images = load_data(str(data), split="train", root=data_root, size=card.size, labelled=True)
+    classes = len(images.class_counts())  # refuses a set without labels
+    if classes < 2:
+        raise PseudoshotError(
+            f"fine-tuning needs two classes or more, '{images.name}' has {classes}: give a folder "
+            f"with a subfolder per class"
+        )
     labels = options.get("labels") or 1.0
     recipe: dict[str, Any] = {
         "recipe": "paper",
@@ -159,11 +176,11 @@ def tuning_options(
         "lr": 1e-4,
         "epochs": 50 if labels <= 0.1 else 100,
         "episodes_per_epoch": 10,
-        "images": min(64, len(classes)),
+        "images": min(64, classes),
         "query": 3,
         "size": card.size,
         "similarity": card.similarity,
         "backbone": card.backbone,
-        "start_from": str(Path(run).resolve()) if Path(run).exists() else str(run),
+        "start_from": lasting_name(run),
     }
     return recipe | {name: value for name, value in options.items() if value is not None}

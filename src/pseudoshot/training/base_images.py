@@ -1,17 +1,20 @@
-"""Which images of a set are trained on, and which are kept for the label-free score."""
+"""Which images of a set are trained on, and which are kept to tell what that is worth."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from pseudoshot.class_sources import CLASS_SOURCES, Draw
+from pseudoshot.class_sources.labels import Labels
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder, load
 from pseudoshot.tools.registry import PartSettings
 
 FEWEST_HELD_OUT = 2  # a task has two classes at least
-HELD_OUT = 256  # images kept from training for the label-free score, at most one in twenty
+HELD_OUT = 256  # images kept from training at most
+ONE_IN, ONE_LABELLED_IN = 20, 5  # of all: labels, where they are trained on, may be few
 
 
 class BaseImages:
@@ -21,13 +24,23 @@ class BaseImages:
         self, images: ImageSet, class_source: PartSettings, generator: torch.Generator
     ) -> None:
         self.images = images
-        held_out, self.rows = _hold_out(len(images), generator)
-        self.held_out = images.take(held_out.numpy())
         source = CLASS_SOURCES[class_source.name]
         if source.needs_labels:
             images.class_counts()  # refuses a set without labels
+        held_out, self.rows = _hold_out(images, source.needs_labels, generator)
+        self.held_out = images.take(held_out.numpy())
         labels = None if images.labels is None else images.labels[self.rows.numpy()]
         self.source = source(class_source, len(self.rows), labels, generator)
+
+    def labelled(self, most: int) -> tuple[ImageSet, ImageSet]:
+        """Images trained on, so many of a class at most, and as large a part of those held out as
+        there are labels of each class: no other label is looked at."""
+        assert isinstance(self.source, Labels)
+        shown = self.rows[self.source.first_of_each(most)]
+        count = max(FEWEST_HELD_OUT, round(self.source.settings.labels * len(self.held_out)))
+        return self.images.take(shown.numpy()), self.held_out.take(
+            np.arange(len(self.held_out))[:count]
+        )
 
     def begin_epoch(self, embedder: Embedder) -> None:
         """Let the class source look at the images trained on, through the network as it is now."""
@@ -44,12 +57,32 @@ class BaseImages:
         return drawn._replace(rows=self.rows[drawn.rows])
 
 
-def held_out_of(count: int) -> int:
-    return min(HELD_OUT, count // 20)
+def held_out_of(count: int, labelled: bool = False) -> int:
+    return min(HELD_OUT, count // (ONE_LABELLED_IN if labelled else ONE_IN))
 
 
-def _hold_out(count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Rows kept from training, and rows to train on."""
-    order = torch.randperm(count, generator=generator)
-    held_out = held_out_of(count)
-    return order[:held_out], order[held_out:].sort().values
+def _hold_out(
+    images: ImageSet, labelled: bool, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Rows kept from training, and rows to train on; where labels are trained on, one of every
+    class at least."""
+    order = torch.randperm(len(images), generator=generator)
+    spare = torch.ones(len(images), dtype=torch.bool)
+    if labelled:
+        assert images.labels is not None
+        spare = ~_last_of_each(torch.from_numpy(images.labels)[order])
+    chosen = spare.nonzero()[:, 0][: held_out_of(len(images), labelled)]
+    kept = torch.ones(len(images), dtype=torch.bool)
+    kept[chosen] = False
+    return order[chosen], order[kept].sort().values
+
+
+def _last_of_each(labels: Tensor) -> Tensor:
+    """Which positions are the last of their label.
+
+    >>> _last_of_each(torch.tensor([0, 1, 1, 0]))
+    tensor([False, False,  True,  True])
+    """
+    last = torch.zeros(int(labels.max()) + 1, dtype=torch.long)
+    last.scatter_reduce_(0, labels, torch.arange(len(labels)), "amax")
+    return last[labels] == torch.arange(len(labels))

@@ -62,8 +62,8 @@ def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embe
 
 
 def unaltered_start(settings: RunSettings) -> Embedder | None:
-    """The network that is adapted, as it was, to be used as the run's settings say; else None."""
-    if settings.start_from is None or not adapts(settings):
+    """The network that goes on, as it was, to be used as the run's settings say; else None."""
+    if settings.start_from is None:
         return None
     start = load(settings.start_from)
     own, usual = start.card.classifier_settings(), classifier_settings("prototype")

@@ -20,9 +20,12 @@ from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.adapting import (
     LOOKED_AT,
+    SHOWN_PER_CLASS,
     Verdict,
+    adapts,
     judge,
     same_neighbours,
+    told_by_labels,
     weights_digest,
 )
 from pseudoshot.training.averaging import averaged
@@ -45,7 +48,7 @@ class Trainer:
         self.policy = get_policy(settings.views)
         self.base = BaseImages(images, settings.class_source, self.generator)
         self.embedder = first_embedder(settings, images)
-        self.start = unaltered_start(settings)  # None unless a trained network is adapted
+        self.start = unaltered_start(settings)  # None unless a trained network goes on
         self._refuse_too_few()
         method = METHODS[settings.method.name]
         self.method = method(self.embedder.backbone, settings.method, self.base.source.classes)
@@ -134,7 +137,16 @@ class Trainer:
         return drawn[0] if len(drawn) == 1 else torch.cat(drawn, 1)
 
     def _refuse_too_few(self) -> None:
-        if self.start is not None and len(self.base.held_out) < FEWEST_HELD_OUT:
+        if self.start is None or len(self.base.held_out) >= FEWEST_HELD_OUT:
+            return
+        if not adapts(self.settings):
+            raise PseudoshotError(
+                f"'{self.images.name}' has too few images to tell whether fine-tuning helps, "
+                f"{len(self.images)} of {len(self.images.classes)} classes, of which two must be "
+                f"held out that are not the last of their class: add images, or use "
+                f"'{self.settings.start_from}' as it is"
+            )
+        if self.start is not None:
             raise PseudoshotError(
                 f"'{self.images.name}' has {len(self.images)} images, with which it cannot be told "
                 f"whether adapting helps: use '{self.settings.start_from}' as it is"
@@ -184,11 +196,13 @@ class Trainer:
         return centred.read_as(result.card.reading)
 
     def verdict(self) -> Verdict | None:
-        """Which of start and end is to be kept, where a trained network was adapted."""
+        """Which of start and end is to be kept, where a trained network went on."""
         if self.start is None:
             return None
         self.start.to(self.team.fabric.device)
         start, end = self.start.read_as(PLAIN), self.result().read_as(PLAIN)
+        if not adapts(self.settings):
+            return judge(self._by_labels(start), self._by_labels(end), None, by_labels=True)
         neighbours = None
         if self.start.card.knows_more:
             chosen = self.images.images[:: -(-len(self.images) // LOOKED_AT)]
@@ -207,6 +221,12 @@ class Trainer:
         """Of each held-out image."""
         similarity = self.settings.method.test_similarity
         return pseudo_accuracies(embedder, self.base.held_out, self.policy, similarity)
+
+    def _by_labels(self, embedder: Embedder) -> Tensor:
+        """Of each held-out image, told by images trained on; no label beyond those of the part."""
+        similarity = self.settings.method.test_similarity
+        shown, queries = self.base.labelled(SHOWN_PER_CLASS)
+        return told_by_labels(lambda s: embedder.embed(s, bar=False), shown, queries, similarity)
 
     def state(self) -> TrainingState:
         return TrainingState(
@@ -231,7 +251,7 @@ class Trainer:
                 f"cannot resume: the images of '{self.images.name}' are not those the run began "
                 f"with; restore them, or start anew with another --out"
             )
-        if self.start is not None and state.start != weights_digest(self.start):
+        if None not in (self.start, state.start) and state.start != weights_digest(self.start):
             raise PseudoshotError(
                 f"cannot resume: '{self.settings.start_from}' is not the network the run began "
                 f"with; restore it, or start anew with another --out"
