@@ -95,8 +95,9 @@ def takes(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
-    """The ways in which a route may say no, for /openapi.json."""
-    return {code: {"model": Refusal} for code in (400, 401, 403, *codes)}
+    """The ways in which a route may say no, for /openapi.json; what is too long may be too slow."""
+    slow = (408,) if 413 in codes else ()
+    return {code: {"model": Refusal} for code in (400, 401, 403, *slow, *codes)}
 
 
 def answer(model: BaseModel) -> Response:
