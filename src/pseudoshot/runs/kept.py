@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import sqlite3
@@ -14,12 +13,12 @@ from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock, Timeout
-from platformdirs import user_data_dir
 
 from pseudoshot.backbones.compiled import compiled_folder
 from pseudoshot.data.cache import ABOUT, cache_folder, lock_of, set_files, versions_in
 from pseudoshot.data.checked import DIGESTS, in_use
 from pseudoshot.data.rows import IMAGES
+from pseudoshot.serve.store import projects_folder
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import is_unfinished
 
@@ -47,12 +46,6 @@ class Cleared:
 
     kept: Kept
     left: str = ""  # why it was left, or ""
-
-
-def projects_folder() -> Path:
-    """PSEUDOSHOT_PROJECTS, or the user's data folder: where the page of `serve` keeps its own."""
-    given = os.environ.get("PSEUDOSHOT_PROJECTS")
-    return Path(given).expanduser() if given else Path(user_data_dir("pseudoshot")) / "projects"
 
 
 def all_kept() -> list[Kept]:
