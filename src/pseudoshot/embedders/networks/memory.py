@@ -15,11 +15,11 @@ from torch.utils._pytree import tree_leaves
 MOST_MEMORY = 1 << 30  # bytes that one image may take: a stranger's file can claim any size
 
 
-class _Live(TorchDispatchMode):
+class _Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of tensors that there are at a time, each storage once."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.live = self.most = 0
         self._holders: Counter[int] = Counter()
 
@@ -49,6 +49,7 @@ class _Live(TorchDispatchMode):
 
 def peak_of(call: Callable[[Tensor], object], size: int) -> int:
     """Bytes that a network on the device "meta" would take for one image; it computes nothing."""
-    with torch.inference_mode(), _Live() as tensors:
+    tensors = _Live()
+    with torch.inference_mode(), tensors:
         call(torch.zeros(1, 3, size, size, device="meta"))
     return tensors.most
