@@ -20,7 +20,7 @@ class _Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.live, self.most = 0, 0
+        self.live = self.most = 0
         self._holders: Counter[int] = Counter()
 
     def __torch_dispatch__(
@@ -49,7 +49,7 @@ class _Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def peak_of(call: Callable[[Tensor], object], size: int) -> int:
     """Bytes that a network on the device "meta" would take for one image; it computes nothing."""
-    with torch.inference_mode(), _Live() as tensors:
+    tensors = _Live()
+    with torch.inference_mode(), tensors:
         call(torch.zeros(1, 3, size, size, device="meta"))
-    most: int = tensors.most
-    return most
+    return tensors.most
