@@ -247,7 +247,7 @@ def test_every_command_has_an_example_of_itself():
     [
         (["train", "glyphs", "--epoch", "3"], "--epochs"),
         (["trian", "glyphs"], '"train"'),
-        (["finetune", "a", "b", "--label", "1"], "--labels"),
+        (["finetune", "a", "b", "--out", "c", "--label", "1"], "--labels"),
         (["classify", "--image", "x"], "--images"),
         (["suggest", "--images", "x", "--cuont", "3"], "--count"),
         (["embed", "lite0", "x", "--ouput", "y"], "--out"),
