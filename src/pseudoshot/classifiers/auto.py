@@ -29,7 +29,7 @@ class Auto(Classifier):
     other is ahead by more than a standard error. Below three it was the better one on validation
     classes: ridge by 0.2 to 2.4 points of models made for it, the nearest mean by 0.6 or more of
     conv4-cifar-fs from one example. Logistic regression and SVM are no candidates: they cost more,
-    and are not ahead of ridge (docs/sorting.md).
+    and are ahead of ridge nowhere but in few dimensions (docs/sorting.md).
     """
 
     Settings = AutoSettings
