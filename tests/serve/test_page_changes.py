@@ -55,7 +55,8 @@ def test_a_class_is_deleted_and_comes_back_with_examples_and_colour(page, addres
     expect(examples_of(page, "ash")).to_contain_text("1 example")
     expect(class_row(page, "ash")).to_have_attribute("style", "--colour: #ffee00;")
     assert asked(address, "/project")["examples"] == {"ash/0.jpg": "ash", "birch/0.jpg": "birch"}
-    expect(tile(page, "ash/0.jpg")).to_have_attribute("aria-label", "ash/0.jpg: your example of ash")
+    said = "ash/0.jpg: your example of ash"
+    expect(tile(page, "ash/0.jpg")).to_have_attribute("aria-label", said)
 
 
 def test_a_class_is_renamed_and_merged(page, address):

@@ -36,8 +36,11 @@ def test_files_are_chosen_where_no_folder_is_served(page, without_images, trees,
     expect(page.locator(".tile")).to_have_count(4)  # the good one was taken in
     name_class(page, "dark")
     tile(page, "whole.png").click()
+    name_class(page, "light")
+    tile(page, "0.jpg").click()
+    expect(page.locator("#status")).to_contain_text("sorted from 2 examples")
     page.locator("#files").set_input_files(tmp_path / "whole.png")
-    expect(tile(page, "whole (2).png")).to_have_count(1)
+    expect(tile(page, "whole (2).png")).to_have_count(1)  # though the mouse is over the images
     page.reload()
     expect(label_of(page, "whole.png")).to_have_text("dark")
 
@@ -78,8 +81,8 @@ def test_a_dropped_folder_keeps_its_relative_names(page, without_images):
               return { readEntries: (resolve) => resolve(parts.shift()) };
             },
           });
-          const deep = folder("/trip/day 2", [file("/trip/day 2/b.png"), file("/trip/day 2/c.txt")]);
-          const trip = folder("/trip", [file("/trip/a.png"), deep]);
+          const inner = [file("/trip/day 2/b.png"), file("/trip/day 2/c.txt")];
+          const trip = folder("/trip", [file("/trip/a.png"), folder("/trip/day 2", inner)]);
           const event = new Event("drop", { bubbles: true, cancelable: true });
           event.dataTransfer = { types: ["Files"], items: [{ webkitGetAsEntry: () => trip }] };
           document.dispatchEvent(event);

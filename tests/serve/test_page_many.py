@@ -108,8 +108,9 @@ def test_a_click_is_one_sort_and_few_changes_of_the_page(page, many):
     page.evaluate(
         """() => {
           window.changes = 0;
+          const kinds = { childList: true, attributes: true, characterData: true };
           new MutationObserver((records) => { window.changes += records.length }).observe(
-            document.body, { subtree: true, childList: true, attributes: true, characterData: true },
+            document.body, { subtree: true, ...kinds },
           );
         }"""
     )

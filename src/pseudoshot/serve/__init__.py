@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import socket
+import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from PIL import Image
 
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -44,6 +49,9 @@ def serve(
     called = names_of(host, listening, names)
     app = build_app(session, store, called, token, f"pseudoshot-{port}")
     session.begin()
+    warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # there are limits of our own
+    # uvicorn raises the signal again once it has ended, which would end us before the rest is done
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with suppress(KeyboardInterrupt):
         print(f"open {_shown(host, port, token)} (Ctrl-C ends)", flush=True)
         try:

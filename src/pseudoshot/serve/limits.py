@@ -18,7 +18,7 @@ MOST_BYTES = {
     "/embed": 64 << 20,
     "/project/import": 16 << 20,
     "/project/changes": 8 << 20,
-    "/classify": 8 << 20,
+    "/classify": 4 << 20,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import threading
@@ -17,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 HEADERS = 10.0  # seconds in which a request's headers must be there
 READING = 30.0  # seconds in which a client must go on reading its answer
 GRACE = 2  # seconds that requests are given once the server is to end
-LAST = 4.0  # seconds after which it ends whatever still runs
+LAST = 3.0  # seconds after which it ends whatever still runs
 
 
 class ImpatientProtocol(H11Protocol):
@@ -84,6 +85,7 @@ class Server(uvicorn.Server):
         first = not self.should_exit
         super().handle_exit(sig, frame)
         if first:
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of what is cut short
             timer = threading.Timer(LAST, self._end, (sig,))
             timer.daemon = True
             timer.start()

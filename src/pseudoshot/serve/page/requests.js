@@ -81,7 +81,7 @@ export async function upload(files, session, tell) {
   let done = 0;
   for (const part of inParts(files)) {
     await send(part, session).catch(async (error) => {
-      if (!(error instanceof Refused) || error.stale) throw error;
+      if (![413, 422].includes(error.status)) throw error;
       if (part.length === 1) return refused.push(error.message);
       for (const one of part) {
         await send([one], session).catch((reason) => refused.push(reason.message));

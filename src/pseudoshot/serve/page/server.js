@@ -26,16 +26,21 @@ let isLoaded = null; // called once there is a project to change
 let last = new Promise((resolve) => (isLoaded = resolve));
 
 async function loadLists() {
-  adoptImages(await requests.images());
+  const hasChanged = adoptImages(await requests.images());
   adoptProject(await requests.project());
   isLoaded();
+  if (hasChanged) arrange();
+  else offerOrder();
+  draw();
+  return hasChanged;
 }
 
 export async function load() {
-  await loadLists();
-  if (!state.result) arrange();
-  draw();
+  const hasChanged = await loadLists();
   await sortAnew();
+  if (!hasChanged) return;
+  arrange(); // other images have come or gone: there is no order to keep
+  draw();
 }
 
 // ---- changes, one after the other; sorting follows, and holds up no further change
@@ -111,7 +116,6 @@ async function sorted() {
   } catch (error) {
     if (!error.stale) throw error;
     await loadLists();
-    arrange();
     return requests.sort(state.session);
   }
 }

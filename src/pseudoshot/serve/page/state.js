@@ -38,7 +38,9 @@ export const colourOf = (name) => state.project.classes.find((one) => one.name =
 
 // ---- what came from the server
 
+// Whether there are other images than before.
 export function adoptImages(about) {
+  const before = state.names;
   if (about.session !== state.session) {
     state.selected.clear();
     state.result = null; // its numbers are of other images
@@ -49,6 +51,7 @@ export function adoptImages(about) {
   place = new Map(names.map((name, image) => [name, image]));
   nameRanks = null;
   placeExamples();
+  return names.length !== before.length || names.some((name, image) => name !== before[image]);
 }
 
 export function adoptProject(project) {

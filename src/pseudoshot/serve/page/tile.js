@@ -16,6 +16,7 @@ export class Tile {
     this.picture.alt = "";
     this.picture.draggable = false;
     this.picture.decoding = "async";
+    this.picture.onerror = () => (this.source = ""); // to be tried again
     this.name = element("span", "name");
     this.sure = element("span", "sure");
     this.bar = element("span", "bar");
