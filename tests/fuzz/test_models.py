@@ -120,3 +120,30 @@ def test_embeddings_that_are_no_numbers_are_refused() -> None:
         next(broken.parameters()).fill_(torch.nan)
     with pytest.raises(PseudoshotError, match="no finite number"):
         broken.embed(IMAGES)
+
+
+NAME = "blocks.0.convolution.weight"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda w: {**w, "blocks.9.convolution.weight": w[NAME].clone()},
+        lambda w: {name: value for name, value in w.items() if name != NAME},
+        lambda w: {name.replace("blocks.0", "blocks.é\x00"): v for name, v in w.items()},
+        lambda w: {**w, NAME: w[NAME].transpose(0, 1).contiguous()},
+        lambda w: {**w, NAME: w[NAME][:1].contiguous()},
+        lambda w: {**w, NAME: torch.zeros(0)},
+        lambda w: {**w, NAME: torch.zeros(1, 1, 1, 1)},
+        lambda w: {**w, NAME: w[NAME].double() * 1e300},
+        lambda w: {},
+    ],
+    ids=["more", "fewer", "names", "turned", "cut", "empty", "small", "extreme", "none"],
+)
+def test_weights_of_another_network_with_a_digest_that_fits(
+    model: Path, expected: torch.Tensor, change
+) -> None:
+    file = model / "model.safetensors"
+    digest = card_digest((model / "model.json").read_text("utf-8"))
+    file.write_bytes(to_bytes(change(load_file(file)), {CARD: digest}))
+    assert not attempt(model, expected)
