@@ -379,7 +379,7 @@ def test_models_of_every_kind_are_measured(exported, images, tmp_path):
 
 def test_long_commands_say_how_long_and_how_far(support, images, tmp_path, monkeypatch):
     """As if two seconds, ten and a minute had gone by at once."""
-    for name in ("MEASURED", "WORTH_SAYING", "SAID_EVERY"):
+    for name in ("MEASURED", "WORTH_SAYING", "SAID_EVERY", "SOON"):
         monkeypatch.setattr(f"pseudoshot.tools.console.{name}", 0.0)
     monkeypatch.setattr("pseudoshot.embedders.embedder._MOST_A_BATCH", 4)
     classify = ("classify", MODEL, "--support", support, "--images", images)

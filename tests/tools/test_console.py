@@ -62,6 +62,9 @@ def test_works_that_follow_one_another_share_the_minute(capsys):
     for _ in range(3):
         work(clock, 40, 1.0, of="")
     assert lines_of(capsys) == ["embedding: 200 of 400, about 20 s left"]
+    for _ in range(200):  # many short ones
+        work(clock, 9, 0.1, of="")
+    assert lines_of(capsys) == []
     clock.now += 3600  # a server that waited
     work(clock, 40, 1.0, of="")
     assert lines_of(capsys) == []

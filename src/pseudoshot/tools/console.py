@@ -23,6 +23,7 @@ console = Console(stderr=True, highlight=False)
 MEASURED = 2.0  # seconds of a work by which the rest of it is estimated
 WORTH_SAYING = 10.0  # seconds: what takes less is not announced
 SAID_EVERY = 60.0  # seconds, where there is no terminal
+SOON = 1.0  # second: how far that is which is done so soon, nobody asks
 
 
 def printable(name: str) -> str:
@@ -99,7 +100,8 @@ class SpokenProgress(Progress):
             self._announced.add(task.id)
             if elapsed + left >= WORTH_SAYING:
                 say(f"{name}: {task.total:,.0f} {self.of}, about {duration(elapsed + left)}")
-        if not self.console.is_terminal and now - SpokenProgress.last_line >= SAID_EVERY and left:
+        due = now - SpokenProgress.last_line >= SAID_EVERY and left >= SOON
+        if due and not self.console.is_terminal:
             SpokenProgress.last_line = now
             far = f"{task.completed:,.0f} of {task.total:,.0f} {self.of}".rstrip()
             details = [detail.format(task=task) for detail in self.details]
