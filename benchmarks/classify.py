@@ -69,8 +69,8 @@ def choosing() -> None:
                 taken[name].append(1000 * (time.perf_counter() - start))
         ratios = np.divide(taken["auto"], taken["fixed"])
         print(
-            f"  {examples:3} examples: ridge alone {shown(taken['fixed'])}, auto, calibrated on the "
-            f"images {shown(taken['auto'])}, times {np.median(ratios):.1f}"
+            f"  {examples:3} examples: ridge alone {shown(taken['fixed'])}, auto, calibrated on "
+            f"the images {shown(taken['auto'])}, times {np.median(ratios):.1f}"
         )
 
 

@@ -8,7 +8,9 @@ import torch
 
 from pseudoshot.classifiers import Auto, Support, build_classifier, folds
 from pseudoshot.classifiers.auto import Trial
-from pseudoshot.embedders import load
+from pseudoshot.data import ImageSet
+from pseudoshot.embedders import Embedder, load
+from pseudoshot.evaluation import evaluate
 from pseudoshot.sorting import FewShotClassifier, load_classifier, save_classifier
 
 
@@ -118,3 +120,14 @@ def test_a_classifier_that_was_asked_for_is_kept(name):
     fitted.fit(support.embeddings[0].numpy(), support.labels[0].numpy())
     assert fitted.classifier_.name == name
     assert "chosen" not in fitted.told_by_
+
+
+def test_tasks_are_measured_by_it_where_asked():
+    draw = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), 30)
+    pixels = (60 * labels[:, None, None, None] + draw.integers(0, 40, (120, 8, 8, 3))).astype("u1")
+    images = ImageSet("tones", pixels, labels, tuple("abcd"))
+    tones = Embedder.of(lambda seen: seen.mean((2, 3)), size=8, similarity="euclidean")
+    result = evaluate(tones, images, classifier="auto", way=4, shots=(1, 5), query=5, tasks=20)
+    assert result.classifier == "auto"
+    assert [r.accuracy for r in result.results] == [100, 100]

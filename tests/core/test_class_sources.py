@@ -71,8 +71,17 @@ def test_labels_refuse_what_the_set_cannot_give():
     source = of_labels(np.array([0, 0, 0, 1, 1]))
     with pytest.raises(PseudoshotError, match="takes 3 classes but the set has 2"):
         source.steps_per_epoch(3, 2)
-    with pytest.raises(PseudoshotError, match="smallest class has 2"):
-        source.steps_per_epoch(2, 3)
+
+
+def test_a_class_of_fewer_images_gives_each_as_often_as_the_others():
+    source = of_labels(np.array([0, 0, 0, 1, 1, 2]))
+    assert source.steps_per_epoch(3, 5) == 1
+    rows, classes, _ = source.draw(3, 5)
+    for drawn, kind in zip(rows.tolist(), classes.tolist(), strict=True):
+        members = {0: {0, 1, 2}, 1: {3, 4}, 2: {5}}[kind]
+        times = [drawn.count(member) for member in members]
+        assert set(drawn) == members
+        assert max(times) - min(times) <= 1
 
 
 @pytest.mark.parametrize("name", CLASS_SOURCES)

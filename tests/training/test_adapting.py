@@ -227,10 +227,14 @@ def test_a_run_that_adapts_nothing_says_nothing_of_it(photos, tmp_path):
     assert "Did adapting help" not in (tmp_path / "run" / "report.html").read_text()
 
 
-def test_with_labels_it_is_no_adapting(photos, tmp_path):
+def test_with_labels_statistics_move_and_labels_judge(photos, tmp_path, monkeypatch):
+    kept = lambda *given, **by: judge(*given, **by).model_copy(update={"kept": "end"})  # noqa: E731
+    monkeypatch.setattr("pseudoshot.training.trainer.judge", kept)
     finetune(START, photos, tmp_path / "tuned", epochs=1, episodes_per_epoch=1)
     record = json.loads((tmp_path / "tuned" / "run.json").read_text())
-    assert "adapting" not in record
+    assert record["adapting"]["by_labels"]
+    assert record["adapting"]["neighbours_kept"] is None
+    assert "told by those trained on" in (tmp_path / "tuned" / "report.html").read_text()
     assert record["settings"]["views"]["view_scale"] == 1
     before, after = load(START).weights(), load_file(tmp_path / "tuned" / "model.safetensors")
     moving = [name for name in before if "running_mean" in name]
