@@ -152,6 +152,9 @@ def test_search_order_and_size(page, address):
     assert sure == sorted(sure, reverse=True)
     page.locator("#sort").select_option("name")
     assert shown(page) == sorted(shown(page))
+    tile(page, "birch/1.jpg").click()
+    expect(page.locator("#status")).to_contain_text("sorted from 3 examples")
+    expect(page.locator("#fresh")).to_be_hidden()  # the order is the same
     before = page.locator(".tile").first.bounding_box()["width"]
     page.get_by_label("Size").fill("240")
     page.wait_for_function(

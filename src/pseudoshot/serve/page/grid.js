@@ -121,7 +121,7 @@ export function focusOn(position) {
   tiles.get(image)?.element.focus({ preventScroll: true });
 }
 
-export function reveal(position) {
+function reveal(position) {
   const top = topOf(position) + grid.offsetTop, bottom = top + shape.height;
   if (top < scroller.scrollTop) scroller.scrollTop = top - shape.gap;
   else if (bottom > scroller.scrollTop + scroller.clientHeight) {
@@ -141,7 +141,7 @@ function scrolled() {
   requestAnimationFrame(() => drawTiles(true)); // tiles that stay in sight stay as they are
 }
 
-export function drawGrid() {
+function drawGrid() {
   measure();
   drawTiles();
   write($("nothing"), { hidden: state.order.length > 0 || !state.names.length });

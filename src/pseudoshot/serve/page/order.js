@@ -2,7 +2,7 @@
 
 export const NONE_OF_THESE = 65535, NOT_YET = 65534; // labels of /sort that are no class
 export const NO_EXAMPLE = 65535; // in `given`
-export const UNLIKE = 7500; // of 10,000: the quarter of the images that is least like any example
+const UNLIKE = 7500; // of 10,000: the quarter of the images that is least like any example
 const MOST = 10_000, LAST = MOST + 1, AFTER_LAST = MOST + 2;
 
 export function imagesInOrder({ names, suggested, given, result, view, nameRanks }) {

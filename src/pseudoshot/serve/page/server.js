@@ -2,7 +2,7 @@
 
 import { tell, tellOff } from "./messages.js";
 import * as requests from "./requests.js";
-import { adoptImages, adoptProject, adoptResult, arrange, draw, isEnough, state } from "./state.js";
+import { adoptImages, adoptProject, adoptResult, arrange, draw, exampleOf, isEnough, offerOrder, state } from "./state.js";
 
 const LOOK = 1_500; // milliseconds between two looks for what other tabs did
 const RESORT = 5_000; // while images are being looked at
@@ -30,7 +30,7 @@ async function loadLists() {
   adoptProject(await requests.project());
   isLoaded();
   if (hasChanged) arrange();
-  else offerOrder();
+  else rearrange();
   draw();
   return hasChanged;
 }
@@ -58,25 +58,22 @@ function adopt(project) {
 export const change = (...edits) => inTurn(() => requests.change(state.project.version, edits));
 export const importProject = (file) => inTurn(() => requests.importProject(file));
 
-export async function undo() {
-  const what = state.project.can_undo;
-  if (what === null) return;
-  await inTurn(requests.undo);
-  tell(`Undone: ${what}`);
+async function step(what, ask, said) {
+  let done = null; // known when it is this one's turn
+  await inTurn(() => {
+    done = state.project[what];
+    return done === null ? state.project : ask();
+  });
+  if (done !== null) tell(`${said}: ${done}`);
 }
 
-export async function redo() {
-  const what = state.project.can_redo;
-  if (what === null) return;
-  await inTurn(requests.redo);
-  tell(`Done again: ${what}`);
-}
+export const undo = () => step("can_undo", requests.undo, "Undone");
+export const redo = () => step("can_redo", requests.redo, "Done again");
 
-// Into a class, or out of every class (null). What it was before tells whether anything changes.
+// Into a class, or out of every class (null); those that are there already are left alone.
 export function label(images, name) {
-  const files = images.map((image) => state.names[image]);
-  const changed = files.filter((file) => (state.project.examples[file] ?? null) !== name);
-  return changed.length ? change({ kind: "label", files: changed, class: name }) : null;
+  const files = images.filter((image) => exampleOf(image) !== name).map((image) => state.names[image]);
+  return files.length ? change({ kind: "label", files, class: name }) : null;
 }
 
 // The first click of a double-click has changed something that was not meant.
@@ -93,7 +90,7 @@ export function takeBack({ image, before, version }) {
 
 let sorting = null, isOutdated = false;
 
-export function sortAnew() {
+function sortAnew() {
   isOutdated = true;
   sorting ??= sortUntilTrue().finally(() => (sorting = null));
   return sorting;
@@ -105,7 +102,7 @@ async function sortUntilTrue() {
     const result = isEnough() ? await sorted() : null;
     if (isOutdated) continue;
     adoptResult(result?.classes.length ? result : null);
-    offerOrder();
+    rearrange();
     draw();
   }
 }
@@ -124,8 +121,8 @@ async function sorted() {
 let isBusy = () => false;
 export const whileBusy = (test) => (isBusy = test);
 
-function offerOrder() {
-  if (isBusy()) state.hasNewOrder = true;
+function rearrange() {
+  if (isBusy()) offerOrder();
   else arrange();
 }
 

@@ -33,7 +33,6 @@ export const state = {
 
 let place = new Map(), nameRanks = null;
 
-export const numberOf = (file) => place.get(file);
 export const colourOf = (name) => state.project.classes.find((one) => one.name === name)?.colour;
 
 // ---- what came from the server
@@ -89,10 +88,20 @@ function recount() {
 
 // ---- what follows
 
-export function arrange() {
+function orderNow() {
   if (state.view.sort === "name") nameRanks ??= ranksOfNames(state.names);
-  state.order = imagesInOrder({ ...state, nameRanks });
+  return imagesInOrder({ ...state, nameRanks });
+}
+
+export function arrange() {
+  state.order = orderNow();
   state.hasNewOrder = false;
+}
+
+// The grid stays as it is, and says so where it would look otherwise.
+export function offerOrder() {
+  const order = orderNow(), { order: shown } = state;
+  state.hasNewOrder = order.length !== shown.length || order.some((image, position) => image !== shown[position]);
 }
 
 export const isEnough = () => new Set(state.given.filter((one) => one !== NO_EXAMPLE)).size >= 2;
