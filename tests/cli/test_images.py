@@ -360,7 +360,7 @@ def test_suggested_images_are_laid_out_and_then_are_examples(images, tmp_path, c
         kind = into / os.path.dirname(name).rpartition("/")[2]  # noqa: PTH120
         kind.mkdir(exist_ok=True)
         path.rename(kind / path.name)
-    refused(here(*suggest), "is not empty: name a new folder")
+    refused(here(*suggest), "is not of this sorting; name a new folder")
     refused(here(*suggest[:-1], images / "x"), "lies within")
     classify = ("classify", MODEL, "--support", into, "--images", images)
     assert here(*classify, "--csv", tmp_path / "l.csv").returncode == 0

@@ -121,10 +121,10 @@ def suggest(
     from pseudoshot.data.loading import expanded
     from pseudoshot.embedders import default_model
     from pseudoshot.sorting import suggest as suggest_files
-    from pseudoshot.sorting.laying_out import check_new_folder, lay_out
+    from pseudoshot.sorting.placing import check_destination, lay_out
 
     if into is not None:
-        check_new_folder(into, expanded(images))
+        check_destination(into, (expanded(images),))
     files = suggest_files(model or default_model(), images, count, seed, reading)
     for file in files:
         sys.stdout.buffer.write(os.fsencode(images / file) + b"\n")

@@ -10,7 +10,7 @@ import filecmp
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pseudoshot.sorting.table import Sorted
@@ -45,10 +45,18 @@ def sort_into(result: Sorted, images: Path, into: Path, copy: bool) -> None:
 def place(result: Sorted, images: Path, into: Path, copy: bool) -> None:
     """A link to, or a copy of, every image below the folder of its class, under its own name."""
     folders = folder_names(sorted(set(result.labels)))
-    originals = {
-        f"{folders[label]}/{file}": file
-        for file, label in zip(result.files, result.labels, strict=True)
-    }
+    labelled = zip(result.files, result.labels, strict=True)
+    _put({f"{folders[label]}/{file}": file for file, label in labelled}, images, into, copy)
+
+
+def lay_out(files: Iterable[str], images: Path, into: Path, copy: bool) -> None:
+    """The same of suggested images, side by side: the first to label is the first by name."""
+    numbered = enumerate(files, start=1)
+    _put({f"{n:03d} {Path(file).name}": file for n, file in numbered}, images, into, copy)
+
+
+def _put(originals: Mapping[str, str], images: Path, into: Path, copy: bool) -> None:
+    """By their names in the new folder and in that of the images."""
     for present in _files_below(into):
         if present not in originals:
             raise PseudoshotError(
