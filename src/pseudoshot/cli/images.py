@@ -126,10 +126,11 @@ def suggest(
     if into is not None:
         check_destination(into, (expanded(images),))
     files = suggest_files(model or default_model(), images, count, seed, reading)
+    if into is not None:
+        lay_out(files, expanded(images), into, copy)
     for file in files:
         sys.stdout.buffer.write(os.fsencode(images / file) + b"\n")
     if into is not None:
-        lay_out(files, expanded(images), into, copy)
         say(
             f"in '{into}': make a subfolder per class there, move the images into it, then "
             f"pseudoshot classify --support {shlex.quote(str(into))} "
