@@ -251,8 +251,8 @@ class Trainer:
                 f"cannot resume: the images of '{self.images.name}' are not those the run began "
                 f"with; restore them, or start anew with another --out"
             )
-        began_with = None if self.start is None else weights_digest(self.start)
-        if None not in (began_with, state.start) and state.start != began_with:
+        start = None if self.start is None else weights_digest(self.start)
+        if None not in (start, state.start) and state.start != start:  # earlier runs may not say
             raise PseudoshotError(
                 f"cannot resume: '{self.settings.start_from}' is not the network the run began "
                 f"with; restore it, or start anew with another --out"
