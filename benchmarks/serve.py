@@ -270,14 +270,14 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=200)
     options = parser.parse_args()
     outcome = measure(options.clients, options.seconds)
-    print(f"{options.clients} clients, {options.seconds:.0f} s each, {os.cpu_count()} processors,")
-    print(f"load {os.getloadavg()[0]:.1f}")
+    print(f"{options.clients} clients, {options.seconds:.0f} s each")
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
     for name, phase in (("alone", outcome.alone), ("attacked", outcome.attacked)):
         times = ", ".join(f"p{share} {phase.percentile(share):.0f} ms" for share in (50, 95, 99))
         print(f"{name}: {len(phase.seconds)} answers, {sum(phase.errors.values())} errors, {times}")
-        print(
-            f"  memory {phase.memory[0]} MB, {max(phase.memory)} at most, {phase.memory[-1]} last"
-        )
+        early = phase.memory[len(phase.memory) // 4]
+        print(f"  memory {early} MB after a quarter, {phase.memory[-1]} at the end,")
+        print(f"  {max(phase.memory)} at most")
         for what, count in [*phase.errors.items(), *phase.attacks.items()]:
             print(f"  {what}: {count}")
     ratio = outcome.attacked.percentile(99) / outcome.alone.percentile(99)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from pseudoshot.serve.edits import Edit, NotApplicableError, Patch, Project, apply, in_words
+from pseudoshot.serve.edits import Edit, NotApplicableError, apply, in_words
+from pseudoshot.serve.project import Patch, Project
 from pseudoshot.serve.store import Store
 
 EDIT = TypeAdapter(Edit)

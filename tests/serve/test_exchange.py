@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pseudoshot.serve.edits import Class, Project
 from pseudoshot.serve.exchange import _digest, from_file, to_file
+from pseudoshot.serve.project import Class, Project
 from pseudoshot.tools.errors import PseudoshotError
 
 PROJECT = Project(

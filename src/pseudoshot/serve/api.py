@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
+from anyio import to_thread
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.requests import ClientDisconnect
 
 from pseudoshot._version import __version__
 from pseudoshot.serve.edits import NotApplicableError
@@ -24,6 +27,7 @@ from pseudoshot.serve.store import Store
 from pseudoshot.tools.console import printable
 from pseudoshot.tools.errors import PseudoshotError
 
+THREADS = 8
 _CODES: dict[type[PseudoshotError], int] = {
     StaleError: 409,
     NotApplicableError: 409,
@@ -46,6 +50,7 @@ def build_app(
         description="Images sorted by a few examples.",
         docs_url=None,  # its scripts would come from other sites
         redoc_url=None,
+        lifespan=_with_few_threads,
     )
     app.state.served = Served(session, store or Store(), Sorter(session))
     app.add_middleware(Limits)
@@ -55,6 +60,13 @@ def build_app(
     _add_refusals(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
+
+
+@asynccontextmanager
+async def _with_few_threads(_: FastAPI) -> AsyncIterator[None]:
+    """For what is quick; many threads would only wait for each other's turn."""
+    to_thread.current_default_thread_limiter().total_tokens = THREADS
+    yield
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
@@ -85,6 +97,10 @@ def _add_refusals(app: FastAPI) -> None:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         return refusal(f"{where}: {first['msg']}", 422)
+
+    @app.exception_handler(ClientDisconnect)
+    async def nobody(_: Request, __: Exception) -> JSONResponse:
+        return refusal("the request was not sent to its end", 400)  # which nobody reads
 
     @app.exception_handler(StarletteHTTPException)
     async def say(_: Request, error: HTTPException) -> JSONResponse:

@@ -8,16 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from pseudoshot.serve.edits import (
-    MOST_CLASSES,
-    MOST_EXAMPLES,
-    Class,
-    Confidence,
-    File,
-    Label,
-    Project,
-    Strict,
-)
+from pseudoshot.serve.edits import MOST_CLASSES, MOST_EXAMPLES
+from pseudoshot.serve.project import Class, Confidence, File, Label, Project, Strict
 from pseudoshot.sorting.estimator import NONE_OF_THESE
 from pseudoshot.tools.errors import PseudoshotError, validation_line
 

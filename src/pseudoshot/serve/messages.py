@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from pseudoshot.serve.edits import MOST_EDITS, Class, Confidence, Edit, Label, Strict
+from pseudoshot.serve.edits import MOST_EDITS, Edit
 from pseudoshot.serve.exchange import Settings
+from pseudoshot.serve.project import Class, Confidence, Label, Strict
 
 Number = Annotated[int, Field(ge=0, le=2**31)]
 SessionName = Annotated[str, Field(max_length=100)]

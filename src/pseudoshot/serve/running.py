@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
 import os
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -19,6 +21,7 @@ HEADERS = 10.0  # seconds in which a request's headers must be there
 READING = 30.0  # seconds in which a client must go on reading its answer
 GRACE = 2  # seconds that requests are given once the server is to end
 LAST = 3.0  # seconds after which it ends whatever still runs
+AFTER_ALL = 1.0  # seconds later, should no thread of Python have come to its turn by then
 
 
 class ImpatientProtocol(H11Protocol):
@@ -86,6 +89,8 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
         if first:
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of what is cut short
+            nowhere = Path(os.devnull).open("wb")  # noqa: SIM115 (it is needed until the end)
+            faulthandler.dump_traceback_later(LAST + AFTER_ALL, exit=True, file=nowhere)
             timer = threading.Timer(LAST, self._end, (sig,))
             timer.daemon = True
             timer.start()

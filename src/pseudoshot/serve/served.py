@@ -40,7 +40,7 @@ class Served:
     sorter: Sorter
     uploads: CapacityLimiter = field(default_factory=_lane(2))
     pictures: CapacityLimiter = field(default_factory=_lane(4))
-    sorting: CapacityLimiter = field(default_factory=_lane(4))
+    sorting: CapacityLimiter = field(default_factory=_lane(2))
     long_bodies: CapacityLimiter = field(default_factory=_lane(1))
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pseudoshot.classifiers import Linear
-from pseudoshot.serve.edits import Project
 from pseudoshot.serve.embeddings import TINY, Singles, View
+from pseudoshot.serve.project import Project
 from pseudoshot.serve.session import Session
 from pseudoshot.sorting.calibration import some_rows
 from pseudoshot.sorting.estimator import FewShotClassifier

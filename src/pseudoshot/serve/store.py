@@ -15,36 +15,31 @@ import hashlib
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from platformdirs import user_data_dir
 
-from pseudoshot.serve.edits import Class, Edit, NotApplicableError, Patch, Project, apply, in_words
+from pseudoshot.serve.database import (
+    APPLICATION,
+    FORMAT,
+    SCHEMA,
+    class_rows,
+    connect,
+    is_database,
+    mark,
+    marks,
+    pragma,
+)
+from pseudoshot.serve.edits import Edit, NotApplicableError, apply, in_words
+from pseudoshot.serve.project import Class, Patch, Project
 from pseudoshot.tools.errors import PseudoshotError, first_line
 
-FORMAT = 1  # PRAGMA user_version
-APPLICATION = 0x70736873  # PRAGMA application_id: "pshs"
 MOST_STEPS = 1_000  # that can be undone
 MOST_BYTES_OF_STEPS = 64 << 20
-SECONDS_TO_WAIT = 10.0  # for another server's change
 _SUMS = 1 << 256
-_MAGIC, _SMALLEST = b"SQLite format 3\0", 512  # of an SQLite file: its beginning, its size
-
-_SCHEMA = """
-CREATE TABLE head (
-  id INTEGER PRIMARY KEY CHECK (id = 1), folder TEXT NOT NULL, version INTEGER NOT NULL,
-  done INTEGER NOT NULL, reject REAL, digest TEXT NOT NULL
-) STRICT;
-CREATE TABLE classes (
-  place INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, colour TEXT NOT NULL
-) STRICT;
-CREATE TABLE examples (file TEXT PRIMARY KEY, class TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE steps (step INTEGER PRIMARY KEY, what TEXT NOT NULL, patch BLOB NOT NULL) STRICT;
-"""
 
 
 @dataclass(frozen=True)
@@ -86,8 +81,9 @@ class Store:
         with self._told("opened"):
             if file is not None:
                 file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._refuse_other(file)
-            self._database = _connect(file)
+                if file.exists() and not is_database(file):
+                    raise self._damaged("it is no SQLite file")
+            self._database = connect(file)
         try:
             with self._told("opened"):
                 self._prepare()
@@ -95,14 +91,6 @@ class Store:
         except BaseException:
             self._database.close()
             raise
-
-    def _refuse_other(self, file: Path) -> None:
-        """SQLite would take a file of a few bytes for an empty one, and write over it."""
-        if file.exists():
-            with file.open("rb") as content:
-                start = content.read(_SMALLEST)
-            if start and (len(start) < _SMALLEST or not start.startswith(_MAGIC)):
-                raise self._damaged("it is no SQLite file")
 
     def close(self) -> None:
         with self._turn:
@@ -149,7 +137,7 @@ class Store:
             dropped = self._drop("step >= ? OR step <= ?", (step, step - MOST_STEPS))
             row = (step, what, patch.to_json())
             self._database.execute("INSERT INTO steps VALUES (?, ?, ?)", row)
-            added = _mark("steps", row) - dropped - self._drop_oldest(step)
+            added = mark("steps", row) - dropped - self._drop_oldest(step)
             return self._write(now, patch, step, added)
 
         return self._changed(stepped)
@@ -174,7 +162,7 @@ class Store:
         """Steps that can no longer be taken; the sum of their digests."""
         rows = self._database.execute(f"SELECT * FROM steps WHERE {where}", values).fetchall()
         self._database.execute(f"DELETE FROM steps WHERE {where}", values)
-        return sum(_mark("steps", row) for row in rows)
+        return sum(mark("steps", row) for row in rows)
 
     def _drop_oldest(self, newest: int) -> int:
         sizes = self._database.execute("SELECT step, length(patch) FROM steps ORDER BY step DESC")
@@ -188,16 +176,16 @@ class Store:
 
     def _write(self, now: Snapshot, patch: Patch, done: int, added: int = 0) -> Snapshot:
         """The rows that the patch changes, within the transaction that is open."""
-        added += self._write_examples(patch) - _mark("head", self._head(now))
+        added += self._write_examples(patch) - mark("head", self._head(now))
         if patch.classes is not None:
-            before, after = map(_class_rows, patch.classes)
+            before, after = map(class_rows, patch.classes)
             self._database.execute("DELETE FROM classes")
             self._database.executemany("INSERT INTO classes VALUES (?, ?, ?)", after)
-            added += _marks("classes", after) - _marks("classes", before)
+            added += marks("classes", after) - marks("classes", before)
         project = patch.applied_to(now.project)
         then = Snapshot(now.version + 1, project, done, *self._beside(done), 0)
         head = self._head(then)
-        digest = (now.digest + added + _mark("head", head)) % _SUMS
+        digest = (now.digest + added + mark("head", head)) % _SUMS
         self._database.execute(
             "UPDATE head SET folder = ?, version = ?, done = ?, reject = ?, digest = ?",
             (*head, f"{digest:064x}"),
@@ -210,7 +198,7 @@ class Store:
         come = [(file, after) for file, (_, after) in pairs if after is not None]
         self._database.executemany("DELETE FROM examples WHERE file = ? AND class = ?", gone)
         self._database.executemany("INSERT INTO examples VALUES (?, ?)", come)
-        return _marks("examples", come) - _marks("examples", gone)
+        return marks("examples", come) - marks("examples", gone)
 
     def _head(self, now: Snapshot) -> tuple[str, int, int, float | None]:
         reject = now.project.reject
@@ -232,7 +220,7 @@ class Store:
 
     def _prepare(self) -> None:
         """Look before anything is written: what is no project of ours is left as it is."""
-        application, form = (_pragma(self._database, n) for n in ("application_id", "user_version"))
+        application, form = (pragma(self._database, n) for n in ("application_id", "user_version"))
         if not self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
             self._create()
         elif application != APPLICATION:
@@ -242,7 +230,7 @@ class Store:
                 f"'{self.file}' is a project of format {form}, this version reads {FORMAT}: "
                 f"use the pseudoshot that wrote it"
             )
-        if (found := _pragma(self._database, "integrity_check")) != "ok":
+        if (found := pragma(self._database, "integrity_check")) != "ok":
             raise self._damaged(str(found))
 
     def _create(self) -> None:
@@ -250,10 +238,10 @@ class Store:
         with self._transaction("IMMEDIATE"):
             if self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
                 return  # another server was quicker
-            for statement in _SCHEMA.split(";\n")[:-1]:
+            for statement in SCHEMA.split(";\n")[:-1]:
                 self._database.execute(statement)
             head = (self.folder, 0, 0, None)
-            digest = f"{_mark('head', head):064x}"
+            digest = f"{mark('head', head):064x}"
             self._database.execute("INSERT INTO head VALUES (1, ?, ?, ?, ?, ?)", (*head, digest))
             self._database.execute(f"PRAGMA application_id = {APPLICATION}")
             self._database.execute(f"PRAGMA user_version = {FORMAT}")
@@ -267,8 +255,8 @@ class Store:
         if len(rows["head"]) != 1:
             raise self._damaged("its head is not there")
         _, *head, digest = rows["head"][0]
-        found = _mark("head", head) + sum(
-            _marks(table, rows[table]) for table in ("classes", "examples", "steps")
+        found = mark("head", head) + sum(
+            marks(table, rows[table]) for table in ("classes", "examples", "steps")
         )
         if f"{found % _SUMS:064x}" != digest:
             raise self._damaged("its content is not what was written")
@@ -310,32 +298,3 @@ class Store:
             ) from error
         except sqlite3.Error as error:
             raise self._damaged(first_line(error)) from error
-
-
-def _connect(file: Path | None) -> sqlite3.Connection:
-    database = sqlite3.connect(
-        ":memory:" if file is None else file,
-        timeout=SECONDS_TO_WAIT,
-        isolation_level=None,  # transactions are begun and ended by us
-        check_same_thread=False,  # but by one thread at a time
-    )
-    database.execute("PRAGMA synchronous = FULL")
-    return database
-
-
-def _pragma(database: sqlite3.Connection, name: str) -> Any:
-    return database.execute(f"PRAGMA {name}").fetchone()[0]
-
-
-def _class_rows(classes: Iterable[Class]) -> list[tuple[int, str, str]]:
-    return [(place, c.name, c.colour) for place, c in enumerate(classes)]
-
-
-def _mark(table: str, row: Sequence[object]) -> int:
-    """A row's share of the digest."""
-    text = repr((table, *row)).encode()
-    return int.from_bytes(hashlib.sha256(text).digest())
-
-
-def _marks(table: str, rows: Iterable[Sequence[object]]) -> int:
-    return sum(_mark(table, row) for row in rows)

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from fastapi import HTTPException, UploadFile
 
 from pseudoshot.serve.session import unlike
+from pseudoshot.tools.allocator import return_freed_memory
 from pseudoshot.tools.console import printable
 
 MOST_FILES = 500  # of a request
 _MOST_DEEP = 20  # folders
+
+
+@contextmanager
+def taken_in(files: list[UploadFile]) -> Iterator[dict[str, bytes]]:
+    """The files by name; what it took to decode them is given back when they were."""
+    try:
+        yield contents(files)
+    finally:
+        return_freed_memory()
 
 
 def contents(files: list[UploadFile]) -> dict[str, bytes]:

@@ -25,3 +25,10 @@ def keep_freed_memory() -> None:
         if not mallopt(_M_MMAP_THRESHOLD, _LARGEST_BLOCK):
             mallopt(_M_MMAP_THRESHOLD, _LARGEST_BLOCK_BEFORE_2_35)
         mallopt(_M_TRIM_THRESHOLD, _LARGEST_BLOCK)
+
+
+def return_freed_memory() -> None:
+    """Hand back to the kernel what is free now, once: after something large that comes seldom."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)

@@ -3,7 +3,6 @@
 import { openClassDialog } from "./class_dialog.js";
 import { nextColour } from "./colours.js";
 import { $, children, count, describe, element, style, write } from "./elements.js";
-import { NO_EXAMPLE } from "./order.js";
 import { dragged } from "./pointing.js";
 import { attempt, change, label } from "./server.js";
 import { NUMBER_KEYS, checkName, choose, state, whenDrawn } from "./state.js";
@@ -47,8 +46,7 @@ function make({ name }) {
 }
 
 function drawClasses() {
-  const { classes } = state.project, examples = new Uint32Array(classes.length);
-  for (const place of state.given) if (place !== NO_EXAMPLE) examples[place]++;
+  const { classes } = state.project, { examplesOf } = state.counts;
   children(
     $("classes"),
     classes,
@@ -63,7 +61,7 @@ function drawClasses() {
       style(item, "--colour", colour);
       describe(item.firstChild, { "aria-pressed": name === state.chosen, title: name });
       write(key, { textContent: index < NUMBER_KEYS ? String(index + 1) : "", hidden: index >= NUMBER_KEYS });
-      write(text.lastChild, { textContent: count(examples[index], "example") + all });
+      write(text.lastChild, { textContent: count(examplesOf[index], "example") + all });
     },
   );
 }

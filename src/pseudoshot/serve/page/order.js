@@ -81,11 +81,14 @@ export function ranksOfNames(names) {
 // How many images each view would show; labels are counted in one pass.
 export function countsOf({ names, given, result }) {
   const counts = { everything: 0, examples: 0, unlike: 0, none: 0, waiting: 0 };
-  const ofClass = new Uint32Array(65536);
+  const ofClass = new Uint32Array(65536), examplesOf = new Uint32Array(65536);
   for (let image = 0; image < names.length; image++) {
     if (names[image] === null) continue;
     counts.everything++;
-    if (given[image] !== NO_EXAMPLE) counts.examples++;
+    if (given[image] !== NO_EXAMPLE) {
+      counts.examples++;
+      examplesOf[given[image]]++;
+    }
     if (!result || image >= result.labels.length) continue;
     const label = result.labels[image];
     ofClass[label]++;
@@ -94,5 +97,5 @@ export function countsOf({ names, given, result }) {
   }
   counts.none = ofClass[NONE_OF_THESE];
   counts.waiting = ofClass[NOT_YET];
-  return { ...counts, classes: new Map((result?.classes ?? []).map((name, place) => [name, ofClass[place]])) };
+  return { ...counts, examplesOf, classes: new Map((result?.classes ?? []).map((name, place) => [name, ofClass[place]])) };
 }

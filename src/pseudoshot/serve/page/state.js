@@ -104,7 +104,7 @@ export function offerOrder() {
   state.hasNewOrder = order.length !== shown.length || order.some((image, position) => image !== shown[position]);
 }
 
-export const isEnough = () => new Set(state.given.filter((one) => one !== NO_EXAMPLE)).size >= 2;
+export const isEnough = () => state.project.classes.filter((_, place) => state.counts.examplesOf[place]).length >= 2;
 export const exampleOf = (image) => state.project.classes[state.given[image]]?.name ?? null;
 
 // What is said of an image: {name, isGiven, sure, runnerUp}; `name` is "" where nothing is known.

@@ -2,7 +2,6 @@
 
 import { $, count, describe, write } from "./elements.js";
 import { showAndFocus } from "./keys.js";
-import { NO_EXAMPLE } from "./order.js";
 import { attempt, change, redo, undo } from "./server.js";
 import { isEnough, state, whenDrawn } from "./state.js";
 
@@ -30,8 +29,7 @@ function status() {
     : "";
   const first = state.suggested.length ? "; the most useful ones to label come first" : "";
   if (!result) return `${count(images, "image")}${first}.${missing}`;
-  const examples = state.given.reduce((sum, place) => sum + (place !== NO_EXAMPLE), 0);
-  return `${count(images, "image")} sorted from ${count(examples, "example")}. ${result.quality}${missing}`;
+  return `${count(images, "image")} sorted from ${count(state.counts.examples, "example")}. ${result.quality}${missing}`;
 }
 
 function timeLeft(seconds) {

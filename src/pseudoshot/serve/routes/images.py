@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from pseudoshot.serve.messages import Added, Images, Stage, StageOf
 from pseudoshot.serve.served import Current, Here, answer, in_lane, refusals
 from pseudoshot.serve.session import Progress
-from pseudoshot.serve.uploads import contents
+from pseudoshot.serve.uploads import taken_in
 from pseudoshot.tools.console import printable
 
 router = APIRouter()
@@ -65,8 +65,12 @@ async def picture(
 @router.post("/images", dependencies=[Current], responses=refusals(409, 413, 422))
 async def add(here: Here, files: list[UploadFile]) -> Added:
     """Add images to sort, all of them or none; a file's name may be a path, as in a folder."""
-    numbers = await in_lane(here.uploads, lambda: here.session.add(contents(files)))
-    return Added(images=numbers)
+
+    def added() -> list[int]:
+        with taken_in(files) as contents:
+            return here.session.add(contents)
+
+    return Added(images=await in_lane(here.uploads, added))
 
 
 @router.delete(

@@ -20,7 +20,7 @@ from pseudoshot.serve.served import (
     refusals,
     takes,
 )
-from pseudoshot.serve.uploads import contents
+from pseudoshot.serve.uploads import taken_in
 
 router = APIRouter()
 
@@ -30,7 +30,8 @@ async def embed(here: Here, files: list[UploadFile]) -> Response:
     """The embeddings of images, which are not kept."""
 
     def embedded() -> Response:
-        rows = here.session.embed(contents(files))
+        with taken_in(files) as contents:
+            rows = here.session.embed(contents)
         return answer(EmbeddingsAnswer(dim=rows.shape[1], embeddings=rows.tolist()))
 
     return await in_lane(here.uploads, embedded)
