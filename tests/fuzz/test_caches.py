@@ -18,7 +18,7 @@ from pseudoshot.tools.errors import PseudoshotError
 from .damage import damaged, one_sentence
 
 FILES = (IMAGES, LABELS, KEYS, DESCRIPTION, DIGESTS, ABOUT)
-TIMES = [24, pytest.param(2000, marks=pytest.mark.slow)]
+TIMES = [16, pytest.param(200, marks=pytest.mark.slow)]  # of each file, in three ways
 
 
 @pytest.fixture
