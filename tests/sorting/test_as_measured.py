@@ -19,10 +19,12 @@ from pseudoshot.evaluation import evaluate
 from pseudoshot.evaluation.few_shot import NovelTasks, predict
 from pseudoshot.runs import train
 from pseudoshot.serve.session import Session
+from pseudoshot.serve.sorter import Sorter
 from pseudoshot.sorting import FewShotClassifier, save_classifier
 from pseudoshot.sorting.folders import classify_folder
 from pseudoshot.tasks.similarity import SIMILARITIES
 from pseudoshot.tools.errors import PseudoshotError
+from tests.pictures import KINDS, draw_trees
 from tests.training.test_methods import photos
 
 SMALL = {
@@ -116,9 +118,10 @@ def test_classes_that_differ_in_length_are_told_by_a_euclidean_card_everywhere(b
     classify_folder(bright / "run", bright / "all", support=bright / "some", csv=tmp_path / "l.csv")
     with (tmp_path / "l.csv").open(newline="") as file:
         assert all(row["file"].split("/")[0] == row["label"] for row in csv.DictReader(file))
-    session = Session(bright / "run", bright / "all")
-    shown = {session.names.index(f"{name}/0.png"): name for name in LEVELS}
-    sorting = session.sort(shown)
+    session = Session(bright / "run", bright / "all").begin().wait()
+    shown = {session.numbers[f"{name}/0.png"]: name for name in LEVELS}
+    sorting = Sorter(session).sort(shown, reject=None).table(session)
+    session.close()
     assert [file.split("/")[0] for file in sorting.files] == list(sorting.labels)
 
 
@@ -143,6 +146,22 @@ def test_a_model_is_used_as_it_is_made_for(run, tmp_path):
     save_classifier(estimator, tmp_path / "c.safetensors")
     again = FewShotClassifier(embedder, classifier="feat").fit(features, [0, 0, 1, 1, 2, 2])
     np.testing.assert_array_equal(again.predict_proba(features), estimator.predict_proba(features))
+
+
+def test_on_the_page_too_a_transductive_classifier_sees_all_images_together(run, tmp_path):
+    draw_trees(tmp_path, 4)
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    session = Session(run, tmp_path, "with-head").begin().wait()
+    shown = {session.numbers[f"{kind}/0.jpg"]: kind for kind in KINDS}
+    found = Sorter(session).sort(shown, reject=None).table(session)
+    session.close()
+    images = load_data(tmp_path, size=16)
+    embeddings = load(run).embed(images).double().numpy()
+    rows = [images.files.index(f"{kind}/0.jpg") for kind in KINDS]
+    alone = FewShotClassifier(load(run), classifier="with-head").fit(embeddings[rows], KINDS)
+    expected = dict(zip(images.files, alone.predict(embeddings), strict=True))
+    given = {f"{kind}/0.jpg": kind for kind in KINDS}
+    assert dict(zip(found.files, found.labels, strict=True)) == expected | given
 
 
 def test_a_transductive_classifier_sees_all_images_together_and_is_not_saved(run, tmp_path):
