@@ -19,8 +19,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADERS = 10.0  # seconds in which a request's headers must be there
 READING = 30.0  # seconds in which a client must go on reading its answer
-GRACE = 2  # seconds that requests are given once the server is to end
-LAST = 3.0  # seconds after which it ends whatever still runs
+GRACE = 1  # seconds that requests are given once the server is to end
+LAST = 2.0  # seconds after which it ends whatever still runs
 AFTER_ALL = 1.0  # seconds later, should no thread of Python have come to its turn by then
 
 

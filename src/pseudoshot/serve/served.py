@@ -15,6 +15,7 @@ from pseudoshot.serve.messages import Refusal
 from pseudoshot.serve.session import Session
 from pseudoshot.serve.sorter import Sorter
 from pseudoshot.serve.store import Store
+from pseudoshot.tools.allocator import return_freed_memory
 from pseudoshot.tools.errors import PseudoshotError, validation_line
 
 BODIES: dict[str, type[BaseModel]] = {}  # of requests, by the name /openapi.json calls them
@@ -80,12 +81,19 @@ def body_of(model: type[Model]) -> Callable[..., Coroutine[Any, Any, Model]]:
     async def read(request: Request, here: Here) -> Model:
         body = await request.body()
         lane = here.long_bodies if len(body) > LONG else None
-        try:
-            return await to_thread.run_sync(model.model_validate_json, body, limiter=lane)
-        except ValidationError as error:
-            raise PseudoshotError(f"body: {validation_line(error)}") from error
+        return await to_thread.run_sync(_parsed, model, body, limiter=lane)
 
     return read
+
+
+def _parsed(model: type[Model], body: bytes) -> Model:
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise PseudoshotError(f"body: {validation_line(error)}") from error
+    finally:
+        if len(body) > LONG:
+            return_freed_memory()
 
 
 def takes(model: type[BaseModel]) -> dict[str, Any]:

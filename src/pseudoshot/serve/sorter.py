@@ -165,8 +165,9 @@ def _scored(classifier: FewShotClassifier, means: Singles, view: View) -> tuple[
     """
     fitted, way = classifier.fitted_, len(means)
     if not isinstance(fitted, Linear):
-        nearest = (view.rows @ means.T).max(1) / view.lengths
-        return classifier.predict_proba(view.rows), nearest
+        probabilities = np.zeros((len(view.rows), way))
+        probabilities[view.known] = classifier.predict_proba(view.rows[view.known])
+        return probabilities, (view.rows @ means.T).max(1) / view.lengths
     weight = fitted.weight[0].numpy() / classifier.temperature_
     bias = fitted.bias[0].numpy() / classifier.temperature_
     both = np.concatenate((weight, means)).astype(np.float32) @ view.rows.T  # (2 classes, n)
