@@ -6,7 +6,7 @@ from pseudoshot.backbones.resnet_pyramid import ResNetPyramid
 
 
 class ResNetPyramidWide(ResNetPyramid):
-    """Half as many channels again, at twice the arithmetic, for long trainings: d = 384."""
+    """Half as many channels again, at twice the arithmetic: d = 384."""
 
     dim = 384
     floats_a_pixel = 300

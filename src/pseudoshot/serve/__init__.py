@@ -54,11 +54,13 @@ def serve(
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     with suppress(KeyboardInterrupt):
         print(f"open {_shown(host, port, token)} (Ctrl-C ends)", flush=True)
+        server = Server(app, session.discard)
         try:
-            Server(app, session.discard).run(sockets=[listening])
+            server.run(sockets=[listening])
         finally:
             session.close()
             store.close()
+            server.rest()
 
 
 def _shown(host: str, port: int, token: str | None) -> str:

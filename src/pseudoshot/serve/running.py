@@ -95,6 +95,10 @@ class Server(uvicorn.Server):
             timer.daemon = True
             timer.start()
 
+    def rest(self) -> None:
+        """All is closed: from here on the interpreter may take its time."""
+        faulthandler.cancel_dump_traceback_later()
+
     def _end(self, sig: int) -> None:
         try:
             self._last_wish()
