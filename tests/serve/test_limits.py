@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from pseudoshot.data import decode as decoding
-from pseudoshot.serve import limits, pictures, uploads
+from pseudoshot.serve import limits, pictures, served, uploads
 from pseudoshot.serve import session as sessions
 from pseudoshot.serve.api import build_app
 from pseudoshot.serve.session import Session
@@ -174,12 +174,20 @@ def test_uploads_wait_for_each_other_and_nobody_else_for_them(client, monkeypatc
 
 
 def test_a_long_body_is_read_off_the_event_loop(client):
-    examples = [{"image": 0, "label": "a"}] * 100_000
+    examples = [{"image": 0, "label": "a"}] * 20_000
     body = json.dumps({"session": client.session, "examples": examples}).encode()
     assert len(body) < limits.MOST_BYTES["/classify"]
     assert client.post("/classify", content=body).status_code == 200
     body = json.dumps({"session": client.session, "examples": [*examples, examples[0]]}).encode()
     assert client.post("/classify", content=body).status_code == 422
+
+
+def test_far_too_many_edits_are_refused_before_they_are_parsed(client, monkeypatch):
+    monkeypatch.setattr(served, "_parsed", lambda *_: pytest.fail("it was parsed"))
+    edit = {"kind": "add_class", "name": "a"}
+    answer = client.post("/project/changes", json={"base": 0, "edits": [edit] * 2_001})
+    assert answer.status_code == 422
+    assert "at most 1,000" in answer.json()["detail"]
 
 
 @given(

@@ -17,8 +17,8 @@ MOST_BYTES = {
     "/images": 64 << 20,
     "/embed": 64 << 20,
     "/project/import": 16 << 20,
-    "/project/changes": 8 << 20,
-    "/classify": 4 << 20,
+    "/project/changes": 4 << 20,
+    "/classify": 1 << 20,
 }
 
 

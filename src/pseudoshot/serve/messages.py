@@ -139,7 +139,7 @@ class Example(Strict):
 class Examples(Sort):
     """All that is known: everything else follows from it."""
 
-    examples: Annotated[list[Example], Field(min_length=1, max_length=100_000)]
+    examples: Annotated[list[Example], Field(min_length=1, max_length=20_000)]
 
     def by_image(self) -> dict[int, str]:
         return {example.image: example.label for example in self.examples}

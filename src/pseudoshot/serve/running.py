@@ -21,7 +21,7 @@ HEADERS = 10.0  # seconds in which a request's headers must be there
 READING = 30.0  # seconds in which a client must go on reading its answer
 GRACE = 1  # seconds that requests are given once the server is to end
 LAST = 2.0  # seconds after which it ends whatever still runs
-AFTER_ALL = 1.0  # seconds later, should no thread of Python have come to its turn by then
+AFTER_ALL = 2.0  # seconds later, should no thread of Python have come to its turn by then
 
 
 class ImpatientProtocol(H11Protocol):

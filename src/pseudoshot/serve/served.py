@@ -74,12 +74,20 @@ async def in_lane(lane: CapacityLimiter, work: Callable[[], Result]) -> Result:
     return await to_thread.run_sync(work, limiter=lane)
 
 
-def body_of(model: type[Model]) -> Callable[..., Coroutine[Any, Any, Model]]:
-    """A dependency that reads the body in a thread: a long one holds up nobody else."""
+def body_of(
+    model: type[Model], field: str = "", most: int = 0
+) -> Callable[..., Coroutine[Any, Any, Model]]:
+    """A dependency that reads the body in a thread: a long one holds up nobody else.
+
+    The parser lets no other thread run, so where a body has objects with a `field` in them, and
+    more than `most` are refused, many more than that are refused before they are parsed.
+    """
     BODIES[model.__name__] = model
 
     async def read(request: Request, here: Here) -> Model:
         body = await request.body()
+        if field and body.count(f'"{field}"'.encode()) > 2 * most:
+            raise PseudoshotError(f"body: at most {most:,} in one request")
         lane = here.long_bodies if len(body) > LONG else None
         return await to_thread.run_sync(_parsed, model, body, limiter=lane)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
 
-from pseudoshot.serve.edits import LabelFiles, NotApplicableError
+from pseudoshot.serve.edits import MOST_EDITS, LabelFiles, NotApplicableError
 from pseudoshot.serve.exchange import ProjectFile, Settings, from_file, to_file
 from pseudoshot.serve.messages import Change, ProjectAnswer
 from pseudoshot.serve.served import (
@@ -62,7 +62,9 @@ def project(here: Here, since: Version = None) -> Response:
     responses=refusals(409, 413, 422),
     openapi_extra=takes(Change),
 )
-def change(here: Here, wanted: Annotated[Change, Depends(body_of(Change))]) -> Response:
+def change(
+    here: Here, wanted: Annotated[Change, Depends(body_of(Change, "kind", MOST_EDITS))]
+) -> Response:
     """Apply edits, on whatever the project is by now: they are by name."""
     now = here.store.read()
     _refuse_unknown(here, wanted, now)
