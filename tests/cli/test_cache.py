@@ -82,7 +82,7 @@ def test_it_shows_what_is_kept_whose_it_is_and_how_large(kept, photos: Path, cac
     assert str(cache) in told
     decoded = [one for one in all_kept() if one.of == str(photos)]
     assert [one.images for one in decoded] == [10, 10]
-    assert all(one.size >= 10 * 8 * 8 * 3 for one in decoded)
+    assert all(one.disk >= 10 * 8 * 8 * 3 for one in decoded)
     assert untouched(kept)
 
 

@@ -47,6 +47,10 @@ def add(photos: Path) -> None:
     save(photos / "cat" / "11.png", noise(11))
 
 
+def add_the_first(photos: Path) -> None:
+    save(photos / "ant" / "0.png", noise(12))
+
+
 def change(photos: Path) -> None:
     os.utime(save(photos / "dog" / "4.png", noise(44)), ns=(1, 1))
 
@@ -82,7 +86,14 @@ def nothing(photos: Path) -> None:
 @pytest.mark.parametrize(
     ("alter", "expected"),
     [
-        *((nothing, 0), (add, 1), (change, 1), (change_two_of_a_size, 1), (remove, 0)),
+        *(
+            (nothing, 0),
+            (add, 1),
+            (add_the_first, 1),
+            (change, 1),
+            (change_two_of_a_size, 1),
+            (remove, 0),
+        ),
         *((rename, 1), (swap, 2), (lose_a_class, 0)),
     ],
 )

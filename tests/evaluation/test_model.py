@@ -116,7 +116,7 @@ def test_pseudo_accuracy_is_that_of_telling_images_apart():
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda p: (p / "model.json").unlink(), "holds no model: give the --out folder"),
+        (lambda p: (p / "model.json").unlink(), "holds no model: give a run folder"),
         (lambda p: (p / "model.json").write_text("{"), "is not a model description"),
         (lambda p: (p / "model.json").write_text('{"backbone": 1}'), "not a model description"),
         (lambda p: (p / "model.safetensors").write_bytes(b"12"), "cannot be read"),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from pseudoshot.training.checkpoint import load_state, save_state
 
 from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.state_file import load_state, save_state
 
 from .damage import damaged, one_sentence
 

@@ -57,7 +57,9 @@ def test_the_labels_are_those_of_few_shot_classifier(folder, classifier, reject)
     examples = {f"{kind}/{i}.jpg": kind for kind in KINDS for i in range(3)}
     rows = [images.files.index(file) for file in sorted(examples)]
     embeddings = pseudoshot.load(MODEL).centred_on(images).embed(images).double().numpy()
-    alone = pseudoshot.FewShotClassifier(MODEL, classifier=classifier, reject=reject)
+    alone = pseudoshot.FewShotClassifier(
+        MODEL, classifier=classifier, unlabelled=embeddings, reject=reject
+    )
     alone.fit(embeddings[rows], [examples[file] for file in sorted(examples)])
     session = Session(MODEL, folder, classifier).begin().wait()
     with asked(session) as client:
@@ -139,6 +141,8 @@ def test_images_are_sorted_into_a_new_folder_and_stay_where_they_are(client, tmp
         assert len(files) == 30
         assert all(path.is_symlink() != copied for path in files)
         assert (into / labels[0] / "ash" / "0.jpg").read_bytes()
+        assert client.post("/sort-into", json=asked_for).json() == answer  # may be asked again
+        (into / "mine.txt").write_text("precious")
         again = client.post("/sort-into", json=asked_for)
         assert again.status_code == 422
         assert "not empty" in again.json()["detail"]

@@ -16,7 +16,7 @@ def folds(labels: Tensor, way: int, seed: int) -> Tensor:
     out.
 
     >>> folds(torch.tensor([0, 1, 1]), way=2, seed=0)
-    tensor([-1,  0,  1])
+    tensor([-1,  1,  0])
     """
     order = torch.from_numpy(np.random.default_rng(seed).permutation(len(labels)))
     by_class = order[labels[order].argsort(stable=True)]

@@ -31,7 +31,8 @@ class Plan:
             return
         rows = self._rows[first:]
         begins = np.ones(len(rows), bool)
-        begins[1:] = (rows[1:] != rows[:-1] + 1) | (rows[1:] < 0)
+        # -1 is no row, though the one after it be 0
+        begins[1:] = (rows[1:] != rows[:-1] + 1) | (rows[1:] < 0) | (rows[:-1] < 0)
         starts = np.flatnonzero(begins)
         most = max(1, BLOCK // (self._before.images.size // len(self._before.images)))
         for start, end in zip(starts, np.append(starts[1:], len(rows)), strict=True):

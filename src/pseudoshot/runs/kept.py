@@ -34,7 +34,7 @@ class Kept:
     kind: Kind
     name: str  # by which it is cleared
     path: Path
-    size: int  # bytes
+    disk: int  # bytes that it takes
     used: float  # when, in seconds since 1970
     of: str = ""  # the folder whose images were decoded
     images: int | None = None
@@ -52,7 +52,7 @@ def all_kept() -> list[Kept]:
     """Decoded sets, compiled steps, then projects; of each kind the largest first."""
     order = ("decoded", "compiled", "project")
     found = [*_decoded(), *_compiled(), *_projects()]
-    return sorted(found, key=lambda kept: (order.index(kept.kind), -kept.size, kept.name))
+    return sorted(found, key=lambda kept: (order.index(kept.kind), -kept.disk, kept.name))
 
 
 def clear(what: str) -> list[Cleared]:

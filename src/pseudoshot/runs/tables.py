@@ -124,10 +124,10 @@ def print_kept(kept: Sequence[Kept]) -> None:
         images = "" if one.images is None else f"{one.images:,}"
         used = datetime.fromtimestamp(one.used).strftime("%Y-%m-%d %H:%M")
         where = one.of or str(one.path)
-        row = (one.kind, one.name, where, images, _bytes(one.size), used)
+        row = (one.kind, one.name, where, images, _bytes(one.disk), used)
         table.add_row(*(escape(shown(cell)) for cell in row))
     _output.print(table)
-    total = _bytes(sum(one.size for one in kept))
+    total = _bytes(sum(one.disk for one in kept))
     _output.print(shown(f"{total} in all; the cache is {cache_folder()}"), soft_wrap=True)
     _output.print("Clear it: pseudoshot cache --clear decoded, compiled, all or a name")
 
@@ -138,7 +138,7 @@ def print_cleared(cleared: Sequence[Cleared]) -> None:
         if one.left:
             _output.print(shown(f"left: {one.kept.name} ({one.left})"), markup=False)
     gone = [one.kept for one in cleared if not one.left]
-    freed = _bytes(sum(kept.size for kept in gone))
+    freed = _bytes(sum(kept.disk for kept in gone))
     _output.print(f"cleared: {len(gone)} of {len(cleared)}, {freed} freed")
 
 

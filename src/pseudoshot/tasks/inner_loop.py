@@ -54,6 +54,7 @@ def descend(
 ) -> Weights:
     """Plain gradient descent.
 
+    >>> import torch
     >>> found = descend(lambda w: w["x"] ** 2, {"x": torch.tensor(1.0)}, 2, 0.25, False)
     >>> found["x"]
     tensor(0.2500)
