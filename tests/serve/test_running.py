@@ -103,9 +103,7 @@ def test_half_requests_are_given_up_and_sigterm_ends_the_server_all_the_same(sta
     for connection in open_ones:
         connection.close()
     assert code in (128 + signal.SIGTERM, -signal.SIGTERM, 1)  # 1: no thread came to its turn
-    assert (
-        seconds < running.LAST + running.AFTER_ALL + 20
-    )  # on whatever machine
+    assert seconds < running.LAST + running.AFTER_ALL + 20  # on whatever machine
     assert "Traceback" not in server.stderr.read()
     assert code == 1 or not list(tmp_path.glob("pseudoshot-*"))  # what it had for itself
     again, line = started("--images", tmp_path / "trees")

@@ -95,6 +95,10 @@ class Server(uvicorn.Server):
             timer.daemon = True
             timer.start()
 
+    def all_is_done(self) -> None:
+        """What is left is the interpreter's own end, which may take as long as it does."""
+        faulthandler.cancel_dump_traceback_later()
+
     def _end(self, sig: int) -> None:
         try:
             self._last_wish()
