@@ -26,7 +26,7 @@ from tests.pictures import draw_trees
 IMPATIENT = """
 import sys
 from pseudoshot.serve import limits, running
-running.HEADERS = running.READING = limits.SILENCE = 1.0
+running.HEADERS = running.READING = running.IDLE = limits.SILENCE = 1.0
 from pseudoshot.cli import main
 sys.argv = ["pseudoshot", *sys.argv[1:]]
 main()

@@ -207,6 +207,13 @@ def _copy(folder: Path, content: bytes) -> Path:
     return folder / "copy.sqlite"
 
 
+def test_a_damaged_table_is_told_though_sqlite_cannot_say_it(tmp_path, whole):
+    file = tmp_path / "p.sqlite"
+    file.write_bytes(whole.replace(b"CREATE TABLE steps", b"CREATE TABL\xd4 steps"))
+    with pytest.raises(PseudoshotError, match="damaged"):
+        Store(file, "/photos")
+
+
 @given(length=st.integers(1, 20_000))
 @SETTINGS
 def test_a_file_cut_short_is_refused(tmp_path, whole, length):

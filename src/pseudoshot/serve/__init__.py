@@ -52,15 +52,15 @@ def serve(
     warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # there are limits of our own
     # uvicorn raises the signal again once it has ended, which would end us before the rest is done
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    server = Server(app, session.discard)
     with suppress(KeyboardInterrupt):
         print(f"open {_shown(host, port, token)} (Ctrl-C ends)", flush=True)
-        server = Server(app, session.discard)
         try:
             server.run(sockets=[listening])
         finally:
             session.close()
             store.close()
-            server.rest()
+            server.all_is_done()
 
 
 def _shown(host: str, port: int, token: str | None) -> str:

@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADERS = 10.0  # seconds in which a request's headers must be there
 READING = 30.0  # seconds in which a client must go on reading its answer
+IDLE = 10  # seconds that a connection is kept without a request
 GRACE = 1  # seconds that requests are given once the server is to end
 LAST = 2.0  # seconds after which it ends whatever still runs
 AFTER_ALL = 2.0  # seconds later, should no thread of Python have come to its turn by then
@@ -79,7 +80,7 @@ class Server(uvicorn.Server):
             log_level="warning",
             access_log=False,
             server_header=False,
-            timeout_keep_alive=10,
+            timeout_keep_alive=IDLE,
             timeout_graceful_shutdown=GRACE,
         )
         super().__init__(config)
@@ -95,8 +96,8 @@ class Server(uvicorn.Server):
             timer.daemon = True
             timer.start()
 
-    def rest(self) -> None:
-        """All is closed: from here on the interpreter may take its time."""
+    def all_is_done(self) -> None:
+        """What is left is the interpreter's own end, which may take as long as it does."""
         faulthandler.cancel_dump_traceback_later()
 
     def _end(self, sig: int) -> None:

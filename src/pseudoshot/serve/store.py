@@ -296,5 +296,7 @@ class Store:
             raise PseudoshotError(
                 f"the project '{self.file}' cannot be {verb}: {first_line(error)}"
             ) from error
+        except UnicodeError as error:  # SQLite would have quoted bytes of the file
+            raise self._damaged("its tables cannot be read") from error
         except sqlite3.Error as error:
             raise self._damaged(first_line(error)) from error

@@ -13,10 +13,15 @@ async function addClass(name) {
   const before = state.chosen, isNew = !state.project.classes.some((one) => one.name === name);
   choose(name); // at once: the next click is meant for it
   if (!isNew) return;
-  await change({ kind: "add_class", name, colour: nextColour(state.project.classes) }).catch((error) => {
+  state.coming = name; // what the server says of earlier changes does not know it
+  try {
+    await change({ kind: "add_class", name, colour: nextColour(state.project.classes) });
+  } catch (error) {
     choose(before);
     throw error;
-  });
+  } finally {
+    if (state.coming === name) state.coming = null;
+  }
 }
 
 function make({ name }) {

@@ -21,6 +21,7 @@ export const state = {
   result: null, // of the last sort, or null where examples do not suffice
   counts: countsOf({ names: [] }), // of each view
   chosen: null, // the class that a click puts an image in
+  coming: null, // a class that was named just now, and that the server has not said yet
   view: { kind: "everything", name: null, sort: "doubtful", search: "" },
   order: new Uint32Array(0), // what the grid shows
   hasNewOrder: false, // and the grid still shows the one before, under somebody's pointer
@@ -55,7 +56,9 @@ export function adoptImages(about) {
 
 export function adoptProject(project) {
   state.project = project;
-  if (!project.classes.some(({ name }) => name === state.chosen)) state.chosen = project.classes.at(-1)?.name ?? null;
+  const names = [...project.classes.map(({ name }) => name), ...(state.coming === null ? [] : [state.coming])];
+  const isThere = names.includes(state.chosen);
+  if (!isThere) state.chosen = project.classes.at(-1)?.name ?? null;
   placeExamples();
 }
 
