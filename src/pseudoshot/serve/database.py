@@ -42,10 +42,7 @@ def connect(file: Path | None) -> sqlite3.Connection:
         isolation_level=None,  # transactions are begun and ended by us
         check_same_thread=False,  # but by one thread at a time
     )
-    try:
-        database.execute("PRAGMA synchronous = FULL")
-    except UnicodeDecodeError as error:  # of a message that quotes a damaged schema
-        raise sqlite3.DatabaseError("its schema is no text") from error
+    database.execute("PRAGMA synchronous = FULL")
     return database
 
 
