@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import urllib.request
+from collections.abc import Callable
 from contextlib import contextmanager
 
 import uvicorn
@@ -91,3 +92,12 @@ def sort_from_two(page: Page) -> None:
 def asked(address: str, path: str) -> dict[str, object]:
     with urllib.request.urlopen(address + path, timeout=30) as answer:
         return json.loads(answer.read())
+
+
+def wait_until(page: Page, holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    """What is drawn in the next frame is not there yet."""
+    for _ in range(int(seconds * 10)):
+        if holds():
+            return
+        page.wait_for_timeout(100)
+    assert holds()

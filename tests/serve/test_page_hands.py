@@ -12,6 +12,7 @@ from tests.serve.browsing import (
     shown,
     sort_from_two,
     tile,
+    wait_until,
 )
 
 
@@ -148,10 +149,13 @@ def test_search_order_and_size(page, address):
     page.get_by_label("Search file names").fill("")
     page.locator("#sort").select_option("certain")
     expect(page.locator(".tile")).to_have_count(24)
-    sure = [int(text.split()[0]) for text in page.locator(".sure").all_inner_texts()[:-2]]
-    assert sure == sorted(sure, reverse=True)
+
+    def sure() -> list[int]:
+        return [int(text.split()[0]) for text in page.locator(".sure").all_inner_texts()[:-2]]
+
+    wait_until(page, lambda: sure() == sorted(sure(), reverse=True))
     page.locator("#sort").select_option("name")
-    assert shown(page) == sorted(shown(page))
+    wait_until(page, lambda: shown(page) == sorted(shown(page)))
     tile(page, "birch/1.jpg").click()
     expect(page.locator("#status")).to_contain_text("sorted from 3 examples")
     expect(page.locator("#fresh")).to_be_hidden()  # the order is the same
