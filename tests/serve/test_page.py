@@ -23,6 +23,7 @@ from tests.serve.browsing import (
     sort_from_two,
     tile,
     view,
+    wait_until,
 )
 
 
@@ -109,14 +110,14 @@ def test_images_do_not_move_under_the_pointer(page, address):
     assert shown(page) == before  # the order is not
     page.get_by_role("button", name="Sorted anew: show").click()
     expect(page.locator("#fresh")).to_be_hidden()
+    wait_until(page, lambda: shown(page) != before)
     after = shown(page)
-    assert after != before
     tile(page, after[0]).click()
     expect(page.locator("#status")).to_contain_text("sorted from 3 examples")
     assert shown(page) == after
     page.locator("#class-name").hover()  # away: nobody is about to click an image
+    wait_until(page, lambda: shown(page) != after)
     expect(page.locator("#fresh")).to_be_hidden()
-    assert shown(page) != after
 
 
 def test_my_examples_are_a_view(page, address):
