@@ -1,0 +1,110 @@
+"""A training step of every method that needs no labels, against the baseline's at equal views.
+
+    python benchmarks/rivals.py [METHOD ...] [--rounds 5] [--threads 1]
+
+Conv4 at 32 px, from views to the optimiser's step. Views per image are the method's own, and images
+as many as it takes for 384 views. Clusters are not counted: they are built once per round
+(`benchmarks/clustering.py`). Each side is a process of its own and takes turns with the baseline;
+the ratio is its median over rounds, with its range. Memory is that of a process at its peak (Linux
+only). MAML's tasks have weights of their own, are passed through the network once for each inner
+step, and then back through each of those passes: at five steps about thirty times the arithmetic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from turns import take_turns
+
+from pseudoshot.backbones import build_backbone
+from pseudoshot.methods import METHODS, Batch
+from pseudoshot.settings.resolve import resolve
+from pseudoshot.tools.allocator import keep_freed_memory
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.training.optimiser import build_optimiser
+from pseudoshot.training.trainer import gradients_of
+
+VIEWS, SIZE = 384, 32
+SUPERVISED = {"protonet", "supervised"}
+
+
+class Measured(NamedTuple):
+    """One step of one side; the memory is its process's at its peak so far."""
+
+    seconds: float
+    megabytes: float
+
+
+def settings_of(name: str) -> Any:
+    """Those of `train cifar-fs --method NAME`, but for the number of images."""
+    usual = resolve({"data": "cifar-fs", "method": name}).method
+    for images in range(VIEWS // usual.V, 0, -1):
+        try:
+            return resolve({"data": "cifar-fs", "method": name, "images": images}).method
+        except PseudoshotError:  # an episode is to be cut into tasks
+            continue
+    raise SystemExit(f"{name}: no episode of {VIEWS} views or fewer")
+
+
+def side_of(name: str) -> Iterator[Measured]:
+    keep_freed_memory()
+    torch.manual_seed(0)
+    settings = settings_of(name)
+    backbone = build_backbone("conv4", 3, SIZE).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    method = METHODS[name](backbone, settings)
+    optimiser = build_optimiser("adam", method.parameter_groups(), 0.002)
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.rand(settings.images * settings.V, 3, SIZE, SIZE, generator=generator)
+    views = rows.contiguous(memory_format=torch.channels_last).unflatten(0, (-1, settings.V))
+    while True:
+        start = time.perf_counter()
+        method.before_step()
+        with gradients_of(method):
+            method.loss(Batch(views, generator, torch.arange(settings.images))).value.backward()
+        optimiser.step()
+        optimiser.zero_grad()
+        method.after_step()
+        yield Measured(time.perf_counter() - start, peak_megabytes())
+
+
+def peak_megabytes() -> float:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def compare(name: str, rounds: int, threads: int) -> str:
+    sides = {side: (side_of, (side,)) for side in ("baseline", name)}
+    taken: dict[str, list[Measured]] = take_turns(sides, rounds, threads, warm_up=2)
+    ratios = sorted(
+        r.seconds / b.seconds for r, b in zip(taken[name], taken["baseline"], strict=True)
+    )
+    settings = settings_of(name)
+    milliseconds = 1000 * statistics.median(m.seconds for m in taken[name])
+    return (
+        f"| {name} | {settings.images} x {settings.V} | {milliseconds:.0f} | "
+        f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f}) | "
+        f"{taken[name][-1].megabytes:.0f} ({taken['baseline'][-1].megabytes:.0f}) |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("methods", nargs="*", default=[m for m in METHODS if m not in SUPERVISED])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    print("| method | images x views | ms | of the baseline's (range) | MB (the baseline's) |")
+    print("|---|---|---|---|---|")
+    for name in arguments.methods:
+        if name != "baseline":
+            print(compare(name, arguments.rounds, arguments.threads), flush=True)
+
+
+if __name__ == "__main__":
+    main()
