@@ -132,7 +132,7 @@ class HeadClassifier(Classifier):
     """
 
     needs_head = True
-    kind_of_head: ClassVar[type[Head]] = Head
+    kind_of_head: ClassVar[type] = Head
     trained_by: ClassVar[str] = "feat or tsp-head"  # methods that leave such a head
 
     @property

@@ -160,7 +160,7 @@ class MetaGMVAE(Method):
     def _latents(self, embeddings: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Samples (C, S, L) of q, and the mean of log q(z) - log p(z) over them."""
         M, S = self.settings.M, self.settings.S
-        mean, log_variance = self.head.posterior(embeddings.unflatten(0, (-1, M)))  # (B, M, L)
+        mean, log_variance = self.head.posterior(embeddings.view(-1, M, embeddings.shape[1]))
         noise = torch.randn((*mean.shape[:2], S, mean.shape[2]), generator=generator).to(mean)
         samples = mean[:, :, None] + (log_variance / 2).exp()[:, :, None] * noise
         of_set = samples.flatten(1, 2)  # (B, MS, L)
