@@ -180,6 +180,11 @@ def test_without_a_head_it_is_refused(name):
         build_classifier(name)
 
 
+def test_feat_refuses_a_head_whose_vectors_no_embedding_can_be_compared_with():
+    with pytest.raises(PseudoshotError, match="3 numbers, with embeddings of 6: choose with-head"):
+        build_classifier("feat", "sns", SetEncoder(DIM, 3)).fit(supports())
+
+
 def test_a_head_of_another_kind_is_refused():
     with pytest.raises(
         PseudoshotError, match=r"'semi-supervised-em' .* choose a run of meta-gmvae"

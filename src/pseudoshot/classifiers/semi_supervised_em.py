@@ -91,5 +91,5 @@ class FittedTogether(Fitted):
             labelled, one_hot, unlabelled, settings.em_steps, settings.variances == "all"
         )
         posteriors = log_gaussians(unlabelled, means, variances).log_softmax(2)
-        of_queries = posteriors.unflatten(1, (-1, settings.samples))
+        of_queries = posteriors.view(*queries.shape[:2], settings.samples, self.support.way)
         return of_queries.logsumexp(2) - math.log(settings.samples)
