@@ -14,7 +14,7 @@ from pseudoshot.classifiers import (
     classifier_settings,
 )
 from pseudoshot.classifiers import with_head as with_head_module
-from pseudoshot.heads import FiLM, Projection, TaskTransformer
+from pseudoshot.heads import FiLM, Head, Projection, SetEncoder, TaskTransformer
 from pseudoshot.tasks.similarity import SIMILARITIES
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -24,9 +24,15 @@ LABELS = (0, 1, 1, 1, 1, 2, 2, 0, 1)  # of unequal number, in no order
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 
 
-def make(name: str) -> Classifier:
+def head_for(name: str, dim: int = DIM) -> Head:
+    """One that the classifier can use."""
     torch.manual_seed(0)
-    return build_classifier(name, "sns", TaskTransformer(DIM, heads=2).double().eval())
+    of_sets = name == "semi-supervised-em"
+    return (SetEncoder(dim, 3) if of_sets else TaskTransformer(dim, heads=2)).double().eval()
+
+
+def make(name: str) -> Classifier:
+    return build_classifier(name, "sns", head_for(name))
 
 
 def supports(tasks: int = 4, labels: tuple[int, ...] = LABELS, dim: int = DIM) -> Support:
@@ -174,9 +180,24 @@ def test_without_a_head_it_is_refused(name):
         build_classifier(name)
 
 
-def test_too_many_images_to_look_at_together_are_refused(monkeypatch):
-    fitted = make("with-head").fit(supports(1))
-    monkeypatch.setattr(with_head_module, "MOST_FLOATS", 100_000)
+def test_feat_refuses_a_head_whose_vectors_no_embedding_can_be_compared_with():
+    with pytest.raises(PseudoshotError, match="3 numbers, with embeddings of 6: choose with-head"):
+        build_classifier("feat", "sns", SetEncoder(DIM, 3)).fit(supports())
+
+
+def test_a_head_of_another_kind_is_refused():
+    with pytest.raises(
+        PseudoshotError, match=r"'semi-supervised-em' .* choose a run of meta-gmvae"
+    ):
+        build_classifier("semi-supervised-em", "sns", head_for("with-head"))
+
+
+@pytest.mark.parametrize("name", ["with-head", "semi-supervised-em"])
+def test_too_many_images_to_look_at_together_are_refused(name, monkeypatch):
+    classifier = make(name)
+    fitted = classifier.fit(supports(1))
+    most = classifier.floats_a_task(len(LABELS) + 50, DIM)
+    monkeypatch.setattr(with_head_module, "MOST_FLOATS", most)
     assert fitted.logits(some_queries(1, 50)).shape == (1, 50, WAY)
     with pytest.raises(PseudoshotError, match="cannot look at 509 images together"):
         fitted.logits(some_queries(1, 500))

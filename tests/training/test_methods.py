@@ -43,6 +43,8 @@ def known(name: str, **settings: object) -> dict[str, object]:
         settings["views_per_class"] = settings.get("shot", 1) + settings["query"]
     if "learner" in fields:  # an episode is made of whole tasks
         settings |= {"way": 2, "images": 4, "inner_steps": 2}
+    if "set_size" in fields:  # or of whole sets
+        settings |= {"set_size": 2, "images": 4, "samples": 2, "components": 2}
     return {key: value for key, value in settings.items() if key in fields}
 
 
@@ -188,7 +190,7 @@ def photos(folder: Path) -> str:
 
 def check_resumed_equals_unbroken(data: str, folder: Path, monkeypatch, **settings: object):
     """Cut off in the second epoch, and again at the end of the first."""
-    settings |= {"recipe": "paper", "size": 16, "epochs": 2, "episodes_per_epoch": 3}
+    settings = {"size": 16, **settings, "recipe": "paper", "epochs": 2, "episodes_per_epoch": 3}
     train(data, folder / "unbroken", **settings)
     monkeypatch.setattr(loop, "CHECKPOINT_EVERY", -1.0)
     for stop in (3, 4):

@@ -19,11 +19,12 @@ def main(name: str) -> None:
     torch.manual_seed(0)
     kind = METHODS[name]
     wanted = {"images": C, "way": 3, "query": V - 1, "tasks": 5, "views_per_class": V}
+    wanted |= {"set_size": 2, "samples": 2, "components": 2}
     fields = kind.Settings.model_fields
     settings = kind.Settings(**{key: value for key, value in wanted.items() if key in fields})
     whole = kind(build_backbone("conv4", 1, 16), settings, classes=C).double()
     shared = copy.deepcopy(whole)
-    views = torch.rand(C, V, 1, 16, 16, dtype=torch.float64)
+    views = torch.rand(C, settings.V, 1, 16, 16, dtype=torch.float64)
     classes = torch.arange(C)
 
     torch.manual_seed(1)  # of dropout in heads

@@ -27,6 +27,7 @@ class Backbone(nn.Module):
 
     def __init__(self, channels: int, size: int) -> None:
         super().__init__()
+        self.channels, self.size = channels, size
 
     def __call__(self, images: Tensor) -> Tensor:
         embeddings: Tensor = super().__call__(images)

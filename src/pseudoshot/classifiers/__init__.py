@@ -16,6 +16,7 @@ from pseudoshot.classifiers.base import (
     Classifier,
     ClassifierSettings,
     Fitted,
+    HeadClassifier,
     Linear,
     Setting,
     Support,
@@ -26,6 +27,7 @@ from pseudoshot.classifiers.logistic import Logistic
 from pseudoshot.classifiers.prototransfer import ProtoTransfer
 from pseudoshot.classifiers.prototype import Prototype
 from pseudoshot.classifiers.ridge import Ridge
+from pseudoshot.classifiers.semi_supervised_em import SemiSupervisedEM
 from pseudoshot.classifiers.svm import SVM
 from pseudoshot.classifiers.with_head import WithHead
 from pseudoshot.heads import Head
@@ -44,6 +46,7 @@ CLASSIFIERS: Registry[Classifier] = Registry(
         "prototransfer": ProtoTransfer,
         "feat": SupportAdapted,
         "with-head": WithHead,
+        "semi-supervised-em": SemiSupervisedEM,
     },
 )
 
@@ -81,10 +84,10 @@ def build_classifier(
     """
     settings = classifier_settings(chosen)
     kind = CLASSIFIERS[settings.name]
-    if kind.needs_head and head is None:
+    if issubclass(kind, HeadClassifier) and not isinstance(head, kind.kind_of_head):
         raise PseudoshotError(
-            f"classifier '{settings.name}' needs the head of a run: choose a run of feat or "
-            f"tsp-head as the model, or another classifier"
+            f"classifier '{settings.name}' needs the head of a run: choose a run of "
+            f"{kind.trained_by} as the model, or another classifier"
         )
     return kind(settings, similarity, head)
 

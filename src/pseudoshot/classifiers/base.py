@@ -132,6 +132,8 @@ class HeadClassifier(Classifier):
     """
 
     needs_head = True
+    kind_of_head: ClassVar[type] = Head
+    trained_by: ClassVar[str] = "feat or tsp-head"  # methods that leave such a head
 
     @property
     def head(self) -> Head:

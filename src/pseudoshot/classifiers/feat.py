@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pseudoshot.classifiers.base import ClassifierSettings, HeadClassifier, Linear, Support
 from pseudoshot.classifiers.prototype import nearest_mean
+from pseudoshot.tools.errors import PseudoshotError
 
 
 class FEATSettings(ClassifierSettings):
@@ -24,5 +25,10 @@ class SupportAdapted(HeadClassifier):
     )
 
     def fit(self, support: Support) -> Linear:
-        adapted = replace(support, embeddings=self.adapt(support.embeddings))
-        return nearest_mean(self.similarity, adapted.means)
+        psi, dim = self.adapt(support.embeddings), support.embeddings.shape[2]
+        if psi.shape[2] != dim:
+            raise PseudoshotError(
+                f"classifier 'feat' compares what the head makes of examples, {psi.shape[2]} "
+                f"numbers, with embeddings of {dim}: choose with-head or prototype"
+            )
+        return nearest_mean(self.similarity, replace(support, embeddings=psi).means)

@@ -43,15 +43,20 @@ class AdaptedTogether(Fitted):
     support: Support
 
     def logits(self, queries: Tensor) -> Tensor:
+        refuse_too_many(self.classifier, self.support, queries)
         examples = self.support.embeddings
-        T, shown, dim = examples.shape
-        members = shown + queries.shape[1]
-        if T * self.classifier.floats_a_task(members, dim) > MOST_FLOATS:
-            raise PseudoshotError(
-                f"the head cannot look at {members:,} images together, which take more than "
-                f"{MOST_FLOATS * 4 >> 20:,} MB: classify fewer at a time, or choose another "
-                f"classifier"
-            )
+        shown = examples.shape[1]
         adapted = self.classifier.adapt(torch.cat((examples, queries), 1))
         seen = replace(self.support, embeddings=adapted[:, :shown])
         return nearest_mean(self.classifier.similarity, seen.means).logits(adapted[:, shown:])
+
+
+def refuse_too_many(classifier: HeadClassifier, support: Support, queries: Tensor) -> None:
+    """More images than a head can look at together."""
+    T, shown, dim = support.embeddings.shape
+    members = shown + queries.shape[1]
+    if T * classifier.floats_a_task(members, dim) > MOST_FLOATS:
+        raise PseudoshotError(
+            f"the head cannot look at {members:,} images together, which take more than "
+            f"{MOST_FLOATS * 4 >> 20:,} MB: classify fewer at a time, or choose another classifier"
+        )

@@ -30,9 +30,10 @@ ClassifierName = Annotated[
     str | None,
     Parameter(
         help="How images are told apart by the examples: prototype (nearest class mean); logistic, "
-        "ridge or svm (fitted to them); feat or with-head, for runs with a head; auto, prototype "
-        "or ridge by what each says of examples held out, and below three per class what the model "
-        "is made for. By default auto to classify and serve, what the model is made for to measure."
+        "ridge or svm (fitted to them); feat or with-head, for runs with a head; "
+        "semi-supervised-em, for runs of meta-gmvae; auto, prototype or ridge by what each says of "
+        "examples held out, and below three per class what the model is made for. By default auto "
+        "to classify and serve, what the model is made for to measure."
     ),
 ]
 Reading = Annotated[

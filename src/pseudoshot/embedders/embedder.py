@@ -197,6 +197,12 @@ class Embedder(nn.Module):
         std = images.new_tensor(self.card.std).view(-1, 1, 1)
         return (images - mean) / std
 
+    def unnormalise(self, images: Tensor) -> Tensor:
+        """What `normalise` was given."""
+        mean = images.new_tensor(self.card.mean).view(-1, 1, 1)
+        std = images.new_tensor(self.card.std).view(-1, 1, 1)
+        return images * std + mean
+
     def preprocess(self, images: npt.NDArray[np.uint8]) -> Tensor:
         """uint8 (B, h, w, c) to (B, channels, size, size) in [0, 1], as files are."""
         return to_form(images, self.card)

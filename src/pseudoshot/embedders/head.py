@@ -24,7 +24,7 @@ def load_head(folder: Path, dim: int) -> Head:
     if head is None:
         raise PseudoshotError(
             f"'{folder}' was trained by '{settings.method.name}', which has no head: "
-            f"choose a run of tsp-head, or another --classifier"
+            f"choose a run of tsp-head, feat or meta-gmvae, or another --classifier"
         )
     path = folder / "head.safetensors"
     try:

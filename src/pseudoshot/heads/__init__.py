@@ -3,6 +3,15 @@
 from pseudoshot.heads.base import Head, adapted_gram
 from pseudoshot.heads.film import FiLM
 from pseudoshot.heads.projection import Projection
+from pseudoshot.heads.set_encoder import SetEncoder
 from pseudoshot.heads.transformer import Residual, TaskTransformer
 
-__all__ = ["FiLM", "Head", "Projection", "Residual", "TaskTransformer", "adapted_gram"]
+__all__ = [
+    "FiLM",
+    "Head",
+    "Projection",
+    "Residual",
+    "SetEncoder",
+    "TaskTransformer",
+    "adapted_gram",
+]

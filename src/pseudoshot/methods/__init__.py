@@ -8,6 +8,7 @@ from pseudoshot.methods.film import DeepSetsFiLM
 from pseudoshot.methods.hard_task import HardTask
 from pseudoshot.methods.hms import HMS
 from pseudoshot.methods.hms_tsp_head import HMSTSPHead
+from pseudoshot.methods.meta_gmvae import MetaGMVAE
 from pseudoshot.methods.metamix import MetaMix
 from pseudoshot.methods.metaoptnet import MetaOptNet
 from pseudoshot.methods.mochi import MoCHi
@@ -43,6 +44,7 @@ METHODS: Registry[Method] = Registry(
         "protoclr": ProtoCLR,
         "umtra": UMTRA,
         "aal": AAL,
+        "meta-gmvae": MetaGMVAE,
         "protonet": ProtoNet,
         "supervised": Supervised,
     },

@@ -36,6 +36,7 @@ class Batch:
     classes: Tensor  # (C,): which of all pseudo-classes each is
     partition: Tensor | None = None  # (C,): a task's classes come from one, where there are several
     join: Callable[[Tensor], Tensor] = _alone
+    pixels: Callable[[Tensor], Tensor] = _alone  # what normalised views were, in [0, 1]
 
     def embed(self, backbone: nn.Module) -> Tensor:
         """φ of every view of the episode, (C·V, d), in full precision whatever the backbone's."""

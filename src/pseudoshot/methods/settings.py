@@ -27,6 +27,11 @@ class MethodSettings(PartSettings):
         """What embeddings are compared by at test: that of the tasks, where there are any."""
         return "sns"
 
+    @property
+    def network_stays(self) -> bool:
+        """Whether the network that a run starts from is not trained, only what is beside it."""
+        return False
+
 
 class ViewCountSettings(MethodSettings):
     """Of methods that make no tasks."""

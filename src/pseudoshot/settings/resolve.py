@@ -49,7 +49,8 @@ def resolve(given: Mapping[str, Any], start: Start | None = None) -> RunSettings
     if start is not None:
         start.refuse_another(given)
         labelled = CLASS_SOURCES[chosen["class_source"]].needs_labels
-        first, made_for = start.preferred(labelled), start.made_for(labelled)
+        first = start.preferred(labelled, stays=bool(chosen.get("frozen")))
+        made_for = start.made_for(labelled)
     choices = {"classifier": "prototype", **chosen, **first, **given}
     backbone = backbone_named(choices["backbone"])
     known = _known(_models(choices))
@@ -197,6 +198,10 @@ def _refuse_without_start(settings: RunSettings) -> None:
     if settings.optimisation.frozen_epochs:
         raise PseudoshotError(
             "--frozen-epochs keeps a trained backbone as it is at first: give one by --start-from"
+        )
+    if settings.method.network_stays:
+        raise PseudoshotError(
+            "--frozen keeps a trained network as it is: give one by --start-from, or leave it out"
         )
 
 

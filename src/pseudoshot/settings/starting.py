@@ -68,9 +68,12 @@ class Start:
                     f"{shorten(self.name, 300)}, whose {option} is {own}: leave it out"
                 )
 
-    def preferred(self, labelled: bool) -> dict[str, Any]:
-        """Options. With labels, which is not adapting, those that the network itself demands."""
-        network = {"backbone": self.backbone, "size": self.size}
+    def preferred(self, labelled: bool, stays: bool = False) -> dict[str, Any]:
+        """Options. With labels, or where the network stays as it is, which is not adapting, those
+        that the network itself demands."""
+        network: dict[str, Any] = {"backbone": self.backbone, "size": self.size}
+        if stays:
+            return {"similarity": self.similarity, **network}
         if labelled:
             return network
         kept: dict[str, Any] = {"similarity": self.similarity}

@@ -52,12 +52,21 @@ class TrainOptions(TypedDict, total=False):
     inner_lr: float | None
     first_order: bool | None
     swap: bool | None
+    set_size: int | None
+    latent: int | None
+    samples: int | None
+    components: int | None
+    em_steps: int | None
+    frozen: bool | None
     classifier: str | None
     classifier_similarity: Literal["sns", "cosine", "euclidean", "inner"] | None
     classifier_inverse_regularisation: float | None
     classifier_regularisation: float | None
     classifier_epochs: int | None
     classifier_lr: float | None
+    classifier_em_steps: int | None
+    classifier_samples: int | None
+    classifier_variances: Literal["last", "all"] | None
     reading: Literal["plain", "centred", "joined", "described", "crops"] | None
     optimiser: Literal["adam", "sgd", "muon"] | None
     lr: float | None

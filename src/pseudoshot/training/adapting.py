@@ -30,7 +30,8 @@ SAME = 95.0
 def adapts(settings: RunSettings) -> bool:
     """Whether a trained network goes on without labels."""
     labelled = CLASS_SOURCES[settings.class_source.name].needs_labels
-    return settings.start_from is not None and not labelled
+    goes_on = settings.start_from is not None and not settings.method.network_stays
+    return goes_on and not labelled
 
 
 class FixedBatchNorm(nn.BatchNorm2d):

@@ -49,6 +49,8 @@ def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embe
         )
     labels = getattr(settings.class_source, "labels", None)
     trained_on = trained_on if labels is None else f"{labels:.0%} labels of {trained_on}"
+    if settings.method.network_stays:
+        return Embedder(embedder.backbone, _beside_a_head(card, settings, trained_on)).eval()
     changes = {
         "trained_on": f"{card.trained_on}; then {trained_on}",
         "similarity": settings.method.test_similarity,
@@ -61,9 +63,20 @@ def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embe
     return Embedder(embedder.backbone, card.model_copy(update=changes)).train()
 
 
+def _beside_a_head(card: ModelCard, settings: RunSettings, trained_on: str) -> ModelCard:
+    """Of a network that stays as it is, while a head is trained."""
+    changes = {
+        "trained_on": f"{card.trained_on}; a head beside it {trained_on}",
+        "similarity": settings.method.test_similarity,
+        "classifier": settings.classifier.model_dump(exclude_none=True),
+        "reading": reading_of(settings.reading, card.characters),
+    }
+    return card.model_copy(update=changes)
+
+
 def unaltered_start(settings: RunSettings) -> Embedder | None:
-    """The network that goes on, as it was, to be used as the run's settings say; else None."""
-    if settings.start_from is None:
+    """The network that is trained further, as it was, to be used as the run's settings say."""
+    if settings.start_from is None or settings.method.network_stays:
         return None
     start = load(settings.start_from)
     own, usual = start.card.classifier_settings(), classifier_settings("prototype")

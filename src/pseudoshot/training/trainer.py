@@ -48,7 +48,7 @@ class Trainer:
         self.policy = get_policy(settings.views)
         self.base = BaseImages(images, settings.class_source, self.generator)
         self.embedder = first_embedder(settings, images)
-        self.start = unaltered_start(settings)  # None unless a trained network goes on
+        self.start = unaltered_start(settings)  # None unless a trained network is trained on
         self._refuse_too_few()
         method = METHODS[settings.method.name]
         self.method = method(self.embedder.backbone, settings.method, self.base.source.classes)
@@ -118,6 +118,7 @@ class Trainer:
             drawn.classes,
             drawn.partition,
             self.team.join,
+            self.embedder.unnormalise,
         )
 
     def _views_of(self, rows: Tensor) -> Tensor:
