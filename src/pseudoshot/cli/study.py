@@ -40,7 +40,7 @@ def study(
     Parameters
     ----------
     names
-        Studies, as they are listed; none: list them.
+        Studies, as they are listed, or TOML files of your own; none: list them.
     every
         All of them.
     data

@@ -12,7 +12,7 @@ from torch import Tensor
 from pseudoshot.data import ImageSet
 from pseudoshot.report.markup import image, section, short_name, text
 from pseudoshot.report.pictures import data_uri
-from pseudoshot.report.plots import as_svg, new_plot
+from pseudoshot.report.plots import as_svg, colour, new_plot
 from pseudoshot.tools.distinct import sample_distinct
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -54,24 +54,22 @@ def map_svg(
 ) -> bytes:
     """One joint map of the embeddings: circles of base classes, crosses of novel ones, and a star
     at the mean of each class on the map."""
-    from matplotlib import colormaps
     from sklearn.manifold import TSNE
 
     joint = torch.cat((base, novel)).numpy()
     perplexity = min(30.0, (len(joint) - 1) / 3)
     places = TSNE(perplexity=perplexity, random_state=seed % 2**32).fit_transform(joint)
     plot, axes = new_plot(5.2, 4.4)
-    colours = colormaps["tab10"].colors
     kinds = (
-        ("base", "o", places[: len(base)], base_classes, 0),
-        ("novel", "x", places[len(base) :], novel_classes, CLASSES),
+        ("o", places[: len(base)], base_classes, 0),
+        ("x", places[len(base) :], novel_classes, CLASSES),
     )
-    for _, marker, points, classes, shift in kinds:
+    for marker, points, classes, shift in kinds:
         for position in range(CLASSES):
-            own, colour = points[classes == position], colours[position + shift]
-            axes.scatter(*own.T, s=14, marker=marker, color=colour, linewidths=1, alpha=0.8)
+            own, its_colour = points[classes == position], colour(position + shift)
+            axes.scatter(*own.T, s=14, marker=marker, color=its_colour, linewidths=1, alpha=0.8)
             axes.scatter(
-                *own.mean(0), s=190, marker="*", color=colour, edgecolors="black", zorder=3
+                *own.mean(0), s=190, marker="*", color=its_colour, edgecolors="black", zorder=3
             )
     axes.set(xticks=[], yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)

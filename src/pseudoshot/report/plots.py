@@ -23,6 +23,13 @@ def new_plot(width: float, height: float) -> tuple[Any, Any]:
     return plot, axes
 
 
+def colour(position: int) -> Any:
+    """Ten strong ones, then their ten pale ones, and again."""
+    from matplotlib import color_sequences
+
+    return color_sequences["tab20"][2 * (position % 10) + position // 10 % 2]
+
+
 def as_svg(plot: Any) -> bytes:
     """The same bytes for the same figure."""
     import matplotlib

@@ -28,7 +28,7 @@ def changes(study: Study, results: Results, order: Order) -> list[str]:
         ours = flatten(next(iter(by_seed.values())).settings.model_dump())
         for name, before, after in _differences(_papers(study, options), ours):
             pairs.setdefault(name, {})[before, after] = None
-    told = [f"images: {PAPER_DATA} → {order.data}"] if order.data != PAPER_DATA else []
+    told = [f"set: {PAPER_DATA} → {order.data}"] if order.data != PAPER_DATA else []
     networks = {t.settings.backbone.name for _, by_seed in runs for t in by_seed.values()}
     if networks - {study.backbone}:
         told.append(f"network: {study.backbone} → {', '.join(sorted(networks))}")
@@ -48,9 +48,9 @@ def _papers(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
 def _differences(
     before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str]]:
-    for name in before.keys() & after.keys():
-        if before[name] != after[name]:
-            yield name, str(before[name]), str(after[name])
+    for name, value in before.items():
+        if name in after and value != after[name]:
+            yield name, str(value), str(after[name])
 
 
 def _lengths(runs: Sequence[Mapping[int, Trained]]) -> list[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pseudoshot.studies.results import Column, Results
 from pseudoshot.studies.statistics import Estimate, over_seeds
-from pseudoshot.studies.study import Claim
+from pseudoshot.studies.study import Claim, PaperFigures
 
 Judgement: TypeAlias = Literal["held", "not held", "undecided", "not measured"]
 
@@ -60,23 +61,48 @@ def _difference(claim: Claim, rival: str, results: Results) -> Estimate:
     columns = results.columns(claim.row, rival)
     if not columns:
         raise _NotMeasuredError("not there yet")
-    ends: tuple[list[Column], list[Column]] = ([columns[0]], [columns[-1]])
     if claim.kind == "gains":
         if len(columns) < 2:
             raise _NotMeasuredError("the set allows one number of shots only")
-        here, there = ends if claim.at == "fewest" else ends[::-1]
-        gains = [_by_seed(claim, rival, results, end) for end in (here, there)]
-        return over_seeds([gains[0][seed] - gains[1][seed] for seed in gains[0]])
-    chosen = columns
-    if claim.shots == "fewest":
-        chosen = ends[0]
-    elif claim.shots == "most":
-        chosen = ends[1]
-    elif claim.shots is not None:
-        chosen = [column for column in columns if column in claim.shots]
+        here, there = (_by_seed(claim, rival, results, [end]) for end in _ends(claim, columns))
+        return over_seeds([here[seed] - there[seed] for seed in here])
+    chosen = _chosen(claim, columns)
     if not chosen:
         raise _NotMeasuredError(f"the set does not allow {claim.shots} shots")
     return over_seeds(list(_by_seed(claim, rival, results, chosen).values()))
+
+
+def _ends(claim: Claim, columns: Sequence[Column]) -> tuple[Column, Column]:
+    """Where the gain is to be the larger, and the other end."""
+    first, last = columns[0], columns[-1]
+    return (first, last) if claim.at == "fewest" else (last, first)
+
+
+def _chosen(claim: Claim, columns: Sequence[Column]) -> list[Column]:
+    """Those of some columns that a claim is about."""
+    if claim.shots == "fewest":
+        return list(columns[:1])
+    if claim.shots == "most":
+        return list(columns[-1:])
+    return [column for column in columns if claim.shots is None or column in claim.shots]
+
+
+def papers_difference(claim: Claim, rival: str, papers: PaperFigures | None) -> float | None:
+    """The same by the figures that the paper prints; None where it prints none."""
+    if papers is None or claim.of != "accuracy":
+        return None
+    printed = [
+        dict(zip(papers.shots, papers.figures.get(row, ()), strict=False))
+        for row in (claim.row, rival)
+    ]
+    found = {shot: printed[0][shot] - printed[1][shot] for shot in printed[0] if shot in printed[1]}
+    if claim.kind == "gains" and len(found) > 1:
+        here, there = _ends(claim, list(found))
+        return found[int(here)] - found[int(there)]
+    chosen = [int(shot) for shot in _chosen(claim, list(found))]
+    if claim.kind == "gains" or not chosen:
+        return None
+    return sum(found[shot] for shot in chosen) / len(chosen)
 
 
 def _by_seed(claim: Claim, rival: str, results: Results, columns: list[Column]) -> dict[int, float]:

@@ -11,7 +11,7 @@ import numpy as np
 from pseudoshot.report.curves import CURVES
 from pseudoshot.report.markup import figure, image
 from pseudoshot.report.pictures import data_uri
-from pseudoshot.report.plots import GRAY, as_svg, new_plot
+from pseudoshot.report.plots import GRAY, as_svg, colour, new_plot
 from pseudoshot.runs.mapping import MAP
 from pseudoshot.studies.results import Results
 from pseudoshot.studies.study import Study
@@ -66,7 +66,7 @@ def _bar_row(
         heights,
         0.92 * width,
         yerr=None if papers else errors,
-        color=_colour(position),
+        color=colour(position),
         label=line.name,
         hatch="///" if papers else None,
         edgecolor="white" if papers else None,
@@ -91,9 +91,15 @@ def lines_along(study: Study, table: Table, results: Results) -> str:
         xs = [x for x, _ in points]
         ys = [cell.ours.value for _, cell in points if cell.ours is not None]
         errors = [_interval(cell) for _, cell in points]
-        colour = _colour(number)
         axes.errorbar(
-            xs, ys, errors, marker="o", markersize=4, capsize=3, color=colour, label=heading(column)
+            xs,
+            ys,
+            errors,
+            marker="o",
+            markersize=4,
+            capsize=3,
+            color=colour(number),
+            label=heading(column),
         )
     if not axes.lines:
         return ""
@@ -121,7 +127,7 @@ def _curve(key: str, results: Results) -> str:
         end = min(float(p[-1, 0]) for p in points)
         grid = np.linspace(max(float(p[0, 0]) for p in points), end, _POINTS)
         mean = np.mean([np.interp(grid, p[:, 0], p[:, 1]) for p in points], 0)
-        axes.plot(grid, mean, color=_colour(position), linewidth=1.6, label=name)
+        axes.plot(grid, mean, color=colour(position), linewidth=1.6, label=name)
     if not axes.lines:
         return ""
     if key in ("norm_mean", "gradient_norm"):
@@ -158,12 +164,6 @@ def _interval(cell: Cell) -> float:
     assert cell.ours is not None
     known = cell.ours.interval if math.isfinite(cell.ours.interval) else cell.over_tasks
     return known or 0.0
-
-
-def _colour(position: int) -> Any:
-    from matplotlib import colormaps
-
-    return colormaps["tab20" if position >= 10 else "tab10"].colors[position % 20]
 
 
 def _legend(plot: Any, axes: Any, entries: int) -> None:

@@ -16,25 +16,30 @@ from string import Template
 from pseudoshot.report.markup import section, short_name, text
 from pseudoshot.studies.changes import changes
 from pseudoshot.studies.claims import Finding, judge
-from pseudoshot.studies.drawing import bars, curves, lines_along, maps
 from pseudoshot.studies.order import Order
 from pseudoshot.studies.plan import Plan
 from pseudoshot.studies.results import Results, read_results
+from pseudoshot.studies.sections import (
+    accuracy_section,
+    claims_section,
+    cost_section,
+    difference_section,
+    made_section,
+    plots_section,
+    wide_table,
+)
 from pseudoshot.studies.shelf import Shelf
 from pseudoshot.studies.study import Study
 from pseudoshot.studies.tables import (
-    Cell,
     Table,
     accuracy_table,
     claims_markdown,
     difference_table,
-    heading,
     nearest_figures,
     to_csv,
     to_markdown,
-    with_interval,
 )
-from pseudoshot.tools.console import duration
+from pseudoshot.tools.console import duration, say
 from pseudoshot.tools.files import write_text
 
 
@@ -53,6 +58,9 @@ def write_pages(studies: Sequence[Study], plan: Plan, shelf: Shelf) -> list[Path
     """Those of all studies that are not skipped, and the index where there are several."""
     told = [tell(study, plan, shelf) for study in studies if study.name not in plan.skipped]
     pages = [_write_study(one, plan.order) for one in told]
+    for one in told:
+        if one.changes:
+            say(f"{one.study.name} differs from the paper in {'; '.join(one.changes)}")
     if len(studies) == 1:
         return pages
     index = plan.order.out / "index.html"
@@ -102,12 +110,12 @@ def _page(told: Told, order: Order, table: Table) -> str:
     study, results = told.study, told.results
     differences = difference_table(study, results, table.papers)
     sections = [
-        _claims_section(told.findings),
-        _accuracy_section(table),
-        _difference_section(study, differences),
-        _plots_section(study, results, table),
-        _cost_section(study, results),
-        _made_section(told, table),
+        claims_section(told.findings, table.papers),
+        accuracy_section(table),
+        difference_section(study, differences),
+        plots_section(study, results, table),
+        cost_section(results),
+        made_section(results.records, told.changes, told.command),
     ]
     spent = sum(t.cpu_seconds for runs in results.runs.values() for t in runs.values())
     facts = {
@@ -134,150 +142,6 @@ def _filled(title: str, lead: str, facts: Mapping[str, str], sections: Sequence[
     )
 
 
-def _claims_section(findings: Sequence[Finding]) -> str:
-    if not findings:
-        return ""
-    lead = (
-        "Each claim is a difference, taken within every seed on the same tasks; ± is its 95 % "
-        "interval over seeds and tasks. <em>Held</em>: the interval lies where the paper says; "
-        "<em>not held</em>: it lies on the other side; <em>undecided</em>: it does not tell at "
-        "this budget, as one seed never does. Of several rows that one is compared with, the one "
-        "shown is nearest to refuting the claim."
-    )
-    rows = "".join(_claim_row(finding) for finding in findings)
-    head = _head(("the paper says", "verdict", "difference", "against"))
-    return section(
-        "Claims", lead, f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
-    )
-
-
-def _claim_row(finding: Finding) -> str:
-    style = finding.judgement.replace(" ", "-")
-    note = f" <small>{text(finding.note)}</small>" if finding.note else ""
-    where = f"{text(finding.claim.row)} and {text(finding.against)}" if finding.against else ""
-    return (
-        f'<tr><th scope="row">{text(finding.claim.says)}</th>'
-        f'<td><span class="verdict {style}">{finding.judgement}</span>{note}</td>'
-        f'<td class="number">{text(finding.figure)}</td><td>{where}</td></tr>'
-    )
-
-
-def _accuracy_section(table: Table) -> str:
-    lead = "Accuracy in percent, mean over seeds and tasks ± 95 % interval."
-    if table.papers is not None:
-        lead += (
-            f" Below ours, the paper's: {text(table.papers.data)} with "
-            f"{text(table.papers.backbone)}, at its own length of training."
-        )
-    return section("Ours beside the paper's", lead, _table(table, signed=False))
-
-
-def _difference_section(study: Study, table: Table) -> str:
-    if not table.lines:
-        return ""
-    reference = study.reference or study.rows[0].name
-    lead = (
-        f"What each row has more than <em>{text(reference)}</em>, in points, by the same tasks of "
-        f"every seed; below it what the paper's figures differ by. Differences can be compared "
-        f"across sets and budgets where accuracies cannot."
-    )
-    return section("Differences", lead, _table(table, signed=True))
-
-
-def _head(names: Sequence[str]) -> str:
-    cells = "".join(f'<th scope="col">{text(name)}</th>' for name in names)
-    return f"<thead><tr>{cells}</tr></thead>"
-
-
-def _table(table: Table, signed: bool) -> str:
-    best = {} if signed else _best(table)
-    rows = []
-    for line in table.lines:
-        reason = f"<small>{text(line.reason)}</small>" if line.reason else ""
-        cells = "".join(
-            _cell(cell, signed, best.get(number) == line.name)
-            for number, cell in enumerate(line.cells)
-        )
-        rows.append(f'<tr><th scope="row">{text(line.name)} {reason}</th>{cells}</tr>')
-    head = _head(("", *map(heading, table.columns)))
-    return f'<div class="wide"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>'
-
-
-def _best(table: Table) -> dict[int, str]:
-    """The name of the best row of ours in each column."""
-    found = {}
-    for number in range(len(table.columns)):
-        there = [(line.cells[number].ours, line.name) for line in table.lines]
-        values = {name: ours.value for ours, name in there if ours is not None}
-        if values:
-            found[number] = max(values, key=values.__getitem__)
-    return found
-
-
-def _cell(cell: Cell, signed: bool, best: bool) -> str:
-    sign = "+" if signed else ""
-    ours = "" if cell.ours is None else with_interval(cell.ours, cell.over_tasks, sign)
-    paper = "" if cell.paper is None else f'<span class="paper">{cell.paper:{sign}.2f}</span>'
-    style = ' class="number best"' if best else ' class="number"'
-    return f"<td{style}>{ours or '-'}{paper}</td>"
-
-
-def _plots_section(study: Study, results: Results, table: Table) -> str:
-    plots = maps(results)
-    if study.along:
-        plots.append(lines_along(study, table, results))
-    else:
-        plots += [bars(table, papers=False), bars(table, papers=True)]
-    plots += curves(study, results)
-    shown = "\n".join(plot for plot in plots if plot)
-    if not shown:
-        return ""
-    lead = "Bars and lines have 95 % intervals; curves are means over seeds."
-    return section("Figures", lead, f'<div class="plots">{shown}</div>')
-
-
-def _cost_section(study: Study, results: Results) -> str:
-    if not results.runs:
-        return ""
-    rows = []
-    for name, by_seed in results.runs.items():
-        runs = list(by_seed.values())
-        step = runs[0].quantity("step_seconds")
-        told = (
-            f"{runs[0].steps:,}",
-            "-" if step is None else f"{1000 * step:.0f} ms",
-            ", ".join(f"{run.cpu_seconds:.0f}" for run in runs),
-            ", ".join(run.folder.name for run in runs),
-        )
-        cells = "".join(f'<td class="number">{text(value)}</td>' for value in told)
-        rows.append(f'<tr><th scope="row">{text(name)}</th>{cells}</tr>')
-    head = _head(("run", "steps", "CPU time of a step", "CPU seconds of each seed", "run folders"))
-    lead = (
-        "Time of the processor, on one thread, over all resumptions; what was lost when a process "
-        "was killed and was done again is counted once. Run folders lie in <code>runs/</code>; a "
-        "run that several studies need is trained once."
-    )
-    table = f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
-    return section("Cost", lead, f'<div class="wide">{table}</div>')
-
-
-def _made_section(told: Told, table: Table) -> str:
-    records = told.results.records
-    versions = dict(records[-1].versions) if records else {}
-    differs = "".join(f"<li>{text(change)}</li>" for change in told.changes)
-    body = f"<p>Differs from the paper's in:</p><ul>{differs}</ul>" if differs else ""
-    if records:
-        last = records[-1]
-        body += (
-            f"<p>Measured on {text(last.data)}: {last.way} classes, {last.query} queries of each, "
-            f"{last.tasks:,} tasks of every seed, the same for all rows.</p>"
-        )
-    listed = ", ".join(f"{name} {value}" for name, value in versions.items())
-    body += f'<p class="small">{text(listed)}</p>'
-    lead = f"Repeat it: <code>{text(told.command)}</code>"
-    return section("How this was made", lead, body)
-
-
 def _index(told: Sequence[Told], plan: Plan) -> str:
     rows = []
     for one in told:
@@ -297,8 +161,7 @@ def _index(told: Sequence[Told], plan: Plan) -> str:
         rows.append(
             f'<tr><th scope="row">{text(name)}</th><td></td><td>skipped: {text(reason)}</td></tr>'
         )
-    head = _head(("study", "in the paper", "claims"))
-    body = f'<div class="wide"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>'
+    body = wide_table(("study", "in the paper", "claims"), rows)
     order = plan.order
     facts = {
         "Images": short_name(order.data),

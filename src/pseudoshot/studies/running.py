@@ -56,7 +56,8 @@ def run_studies(
         backbone,
         data_root,
     )
-    chosen = [get_study(name) for name in names] if names else list(all_studies().values())
+    names = list(names) or list(all_studies())
+    chosen = [get_study(name) for name in names]
     part = Shard.parse(shard)
     if not 1 <= jobs <= MOST:
         raise PseudoshotError(f"--jobs must be at least 1, not {jobs}")
@@ -67,7 +68,7 @@ def run_studies(
         shelf.try_again(job.run.identity)
     _say_plan(chosen, plan, mine)
     if any(not is_done(job, shelf) for job in mine):
-        _work(chosen, order, mine, jobs)
+        _work(names, order, mine, jobs)
     return write_pages(chosen, plan, shelf)
 
 
@@ -94,9 +95,9 @@ def _say_plan(studies: Sequence[Study], plan: Plan, mine: Sequence[Job]) -> None
         say("one seed each: no claim can be decided so; give --seeds 3 or more")
 
 
-def _work(studies: Sequence[Study], order: Order, mine: Sequence[Job], processes: int) -> None:
+def _work(names: Sequence[str], order: Order, mine: Sequence[Job], processes: int) -> None:
     """Begin the processes, say how far they are, and end them when told to."""
-    names, identities = [s.name for s in studies], [job.run.identity for job in mine]
+    identities = [job.run.identity for job in mine]
     spawn = multiprocessing.get_context("spawn")
     workers = [
         spawn.Process(target=work, args=(names, order, identities))

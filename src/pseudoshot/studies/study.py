@@ -9,6 +9,7 @@ import functools
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, ValidationError, model_validator
@@ -169,11 +170,18 @@ def read_study(name: str, text: str) -> Study:
 
 
 def get_study(name: str) -> Study:
-    """
+    """One of the paper's by its name, or a person's own by the path of its TOML file.
+
     >>> get_study("way").where
     'appendix A, Figure 10'
     """
     studies = all_studies()
+    if name.endswith(".toml"):
+        path = Path(name)
+        try:
+            return read_study(path.stem, path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise PseudoshotError(f"the study '{name}' cannot be read: {error}") from error
     if name not in studies:
         raise unknown("study", name, studies)
     return studies[name]

@@ -44,7 +44,8 @@ def is_done(job: Job, shelf: Shelf) -> bool:
     """Whether all that there is to know of a run is known, if only why there is none."""
     known, refused = shelf.known(job.run.identity), shelf.refused(job.run.identity)
     measured = {*known.evaluated, *refused} >= {*job.measures}
-    return TRAINING in refused or (known.trained and measured)
+    there = known.trained and shelf.run(known.key).finished  # a person may have deleted it
+    return TRAINING in refused or (there and measured)
 
 
 def work(names: Sequence[str], order: Order, jobs: Sequence[str]) -> None:
@@ -135,7 +136,7 @@ class Worker:
         """Train to the end, then measure; each result is kept as soon as it is there."""
         run, folder = job.run, self.shelf.run(key)
         known = self.shelf.known(run.identity)
-        if known.key != key:
+        if known.key != key or not folder.finished:
             known = Known(key=key)
             self.shelf.remember(run.identity, known)
         try:
