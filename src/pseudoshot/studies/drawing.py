@@ -36,12 +36,11 @@ def bars(table: Table, papers: bool) -> str:
     width = 0.84 / len(lines)
     for position, line in enumerate(lines):
         _bar_row(axes, line, shown, position, width, len(lines), papers)
-    values = [
-        v for line in lines for n in shown if (v := _value(line.cells[n], papers)) is not None
-    ]
-    low, high = min(values), max(values)
+    cells = [line.cells[n] for line in lines for n in shown]
+    ends = [_ends(cell, papers) for cell in cells if _value(cell, papers) is not None]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
     room = max(1.0, high - low)
-    axes.set_ylim(max(0, low - 0.25 * room), min(100, high + 0.12 * room))
+    axes.set_ylim(max(0, low - 0.25 * room), min(100, high + 0.05 * room))
     axes.set_xticks(range(len(shown)), [heading(table.columns[n]) for n in shown])
     axes.set_ylabel("accuracy, %", color=GRAY)
     _legend(plot, axes, len(lines))
@@ -158,6 +157,12 @@ def _value(cell: Cell, papers: bool) -> float | None:
     if papers:
         return cell.paper
     return None if cell.ours is None else cell.ours.value
+
+
+def _ends(cell: Cell, papers: bool) -> tuple[float, float]:
+    """Of what is drawn."""
+    value, interval = _value(cell, papers) or 0.0, 0.0 if papers else _interval(cell)
+    return value - interval, value + interval
 
 
 def _interval(cell: Cell) -> float:

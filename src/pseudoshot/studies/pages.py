@@ -73,7 +73,7 @@ def tell(study: Study, plan: Plan, shelf: Shelf) -> Told:
     results = read_results(study, plan, shelf)
     findings = tuple(judge(claim, results) for claim in study.claims)
     differs = tuple(changes(study, results, plan.order))
-    return Told(study, results, findings, differs, command(study.name, plan.order))
+    return Told(study, results, findings, differs, command(study.file or study.name, plan.order))
 
 
 def command(name: str, order: Order) -> str:

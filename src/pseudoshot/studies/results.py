@@ -103,9 +103,9 @@ def read_results(study: Study, plan: Plan, shelf: Shelf) -> Results:
             results.reasons |= {row.name: reason for row in study.rows if row.run == run}
     for row, seed, run, evaluation in _cells(study, plan):
         known, refused = shelf.known(run), shelf.refused(run)
-        reason = refused.get(TRAINING) or refused.get(evaluation)
-        if reason:
-            results.reasons[row.name] = reason
+        told = refused.get(TRAINING) or refused.get(evaluation)
+        if told:
+            results.reasons[row.name] = told
             continue
         if not known.trained or evaluation not in known.evaluated:
             results.missing += 1

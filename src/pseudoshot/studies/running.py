@@ -14,7 +14,7 @@ from pseudoshot.studies.budget import Budget
 from pseudoshot.studies.order import Order, Shard, measured_on
 from pseudoshot.studies.plan import Job, Plan, Planned, make_plan
 from pseudoshot.studies.shelf import Shelf
-from pseudoshot.studies.study import Study, all_studies, get_study
+from pseudoshot.studies.study import all_studies, get_study
 from pseudoshot.studies.working import is_done, work
 from pseudoshot.tools.console import progress_bar, say
 from pseudoshot.tools.errors import PseudoshotError, StoppedError
@@ -30,7 +30,7 @@ def run_studies(
     out: str | Path,
     *,
     test: str | None = None,
-    budget: str = "20m",
+    budget: str = "5m",
     seeds: int = 1,
     tasks: int = 10_000,
     backbone: str | None = None,
@@ -66,7 +66,8 @@ def run_studies(
     mine = share(list(plan.jobs.values()), part)
     for job in mine:
         shelf.try_again(job.run.identity)
-    _say_plan(chosen, plan, mine)
+    _refuse_nothing(plan)
+    _say_plan(plan, mine)
     if any(not is_done(job, shelf) for job in mine):
         _work(names, order, mine, jobs)
     return write_pages(chosen, plan, shelf)
@@ -82,15 +83,21 @@ def _root(run: Planned) -> Planned:
     return run if run.start is None else _root(run.start)
 
 
-def _say_plan(studies: Sequence[Study], plan: Plan, mine: Sequence[Job]) -> None:
+def _refuse_nothing(plan: Plan) -> None:
+    """Where not one run is left, the first reason is the error."""
+    if not plan.jobs and plan.refused:
+        raise PseudoshotError(next(iter(plan.refused.values())))
+    if not plan.jobs:
+        name, reason = next(iter(plan.skipped.items()))
+        raise PseudoshotError(f"the study '{name}' cannot be run at this budget: {reason}")
+
+
+def _say_plan(plan: Plan, mine: Sequence[Job]) -> None:
     for name, reason in plan.skipped.items():
         say(f"skipped: {name}, {reason}")
     for (study, run), reason in plan.refused.items():
         say(f"left out: {run} of {study}, {reason}")
-    if len(plan.skipped) == len(studies):
-        raise PseudoshotError("none of these studies can be run at this budget: raise --budget")
-    budget = plan.order.budget
-    say(f"{len(mine)} runs, {budget}, on '{plan.order.data}'")
+    say(f"{len(mine)} runs, {plan.order.budget}, on '{plan.order.data}'")
     if plan.order.seeds == 1:
         say("one seed each: no claim can be decided so; give --seeds 3 or more")
 
@@ -107,7 +114,7 @@ def _work(names: Sequence[str], order: Order, mine: Sequence[Job], processes: in
     with StopSignals() as stop, progress_bar("{task.fields[runs]}", of="runs") as bar:
         for worker in workers:
             worker.start()
-        done = sum(done_of(job, shelf) for job in mine)
+        done = int(sum(done_of(job, shelf) for job in mine))
         task = bar.add_task("studies", total=len(mine), completed=done, runs="")
         while any(worker.is_alive() for worker in workers) and stop.received is None:
             time.sleep(LOOK_EVERY)

@@ -49,7 +49,8 @@ def accuracy_section(table: Table) -> str:
             f" Below ours, the paper's: {text(table.papers.data)} with "
             f"{text(table.papers.backbone)}, at its own length of training."
         )
-    return section("Ours beside the paper's", lead, _table(table, signed=False))
+    title = "Ours beside the paper's" if table.papers else "Accuracy"
+    return section(title, lead, _table(table, signed=False))
 
 
 def difference_section(study: Study, table: Table) -> str:
@@ -145,12 +146,20 @@ def made_section(records: Sequence[Record], changes: Sequence[str], command: str
     differs = "".join(f"<li>{text(change)}</li>" for change in changes)
     body = f"<p>Differs from the paper's in:</p><ul>{differs}</ul>" if differs else ""
     if records:
-        last = records[-1]
-        listed = ", ".join(f"{name} {value}" for name, value in last.versions.items())
+        told = dict.fromkeys(_protocol(record) for record in records)
+        listed = ", ".join(f"{name} {value}" for name, value in records[-1].versions.items())
         body += (
-            f"<p>Measured on {text(last.data)}: {last.way} classes, {last.query} queries of each, "
-            f"{last.tasks:,} tasks of every seed, the same for all rows.</p>"
+            "<p>Measured on, every seed with tasks of its own, the same for all rows:</p>"
+            f"<ul>{''.join(f'<li>{text(one)}</li>' for one in told)}</ul>"
             f'<p class="small">{text(listed)}</p>'
         )
     lead = f"Repeat it: <code>{text(command)}</code>"
     return section("How this was made", lead, body)
+
+
+def _protocol(record: Record) -> str:
+    note = f", {record.note}" if record.note else ""
+    return (
+        f"{record.data}: {record.way} classes, {record.query} queries of each, {record.tasks:,} "
+        f"tasks{note}"
+    )

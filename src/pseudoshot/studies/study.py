@@ -90,6 +90,8 @@ class Study(Settings):
     """One file of `paper/`."""
 
     name: str
+    file: str = ""
+    """of a person's own study"""
     title: str
     where: str
     """in the paper"""
@@ -104,7 +106,7 @@ class Study(Settings):
     runs: dict[str, dict[str, Any]]
     """by row: options of `train`; `start`: the run that is fine-tuned with labels; `measure`: which
     evaluations, all where not given"""
-    evaluations: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"": {}})
+    evaluations: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"": dict[str, Any]()})
     """by name: options of `evaluate`, and `on`: another set"""
     paper: tuple[PaperFigures, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -179,9 +181,10 @@ def get_study(name: str) -> Study:
     if name.endswith(".toml"):
         path = Path(name)
         try:
-            return read_study(path.stem, path.read_text(encoding="utf-8"))
+            study = read_study(path.stem, path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise PseudoshotError(f"the study '{name}' cannot be read: {error}") from error
+        return study.model_copy(update={"file": name})
     if name not in studies:
         raise unknown("study", name, studies)
     return studies[name]

@@ -146,7 +146,7 @@ class Worker:
                     folder.path,
                     resume=folder.started,
                     data_root=self.order.data_root,
-                    **options,  # type: ignore[arg-type]
+                    **options,
                 )
         except StoppedError:
             raise
