@@ -24,7 +24,7 @@ ROOMS = (
         "classifiers",
     ),
     *("methods", "settings", "embedders", "evaluation", "training", "sorting", "report"),
-    *("serve", "runs", "cli"),
+    *("serve", "runs", "studies", "cli"),
 )
 
 

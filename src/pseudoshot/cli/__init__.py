@@ -6,7 +6,7 @@ import sys
 
 from cyclopts import CycloptsError
 
-from pseudoshot.cli import cache, images, research  # noqa: F401 (each adds its commands)
+from pseudoshot.cli import cache, images, research, study  # noqa: F401 (each adds its commands)
 from pseudoshot.cli.app import app
 from pseudoshot.tools.console import console, shown
 from pseudoshot.tools.errors import PseudoshotError, StoppedError

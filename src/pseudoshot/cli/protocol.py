@@ -40,6 +40,21 @@ class Protocol:
             negative=(),
         ),
     ] = False
+    linear: Annotated[
+        bool,
+        Parameter(
+            help="Linear evaluation in place of tasks: a logistic regression on nine tenths of the "
+            "images tells the last, ten times.",
+            negative=(),
+        ),
+    ] = False
+    tsne: Annotated[
+        bool,
+        Parameter(
+            help="Add a map to the report (t-SNE): five classes of the training, five of these.",
+            negative=(),
+        ),
+    ] = False
     rotations: Annotated[
         bool,
         Parameter(help="Omniglot only: turned characters are classes of their own.", negative=()),

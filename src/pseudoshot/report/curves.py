@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +12,9 @@ import numpy.typing as npt
 
 from pseudoshot.report.markup import figure, image, section
 from pseudoshot.report.pictures import data_uri
+from pseudoshot.report.plots import BLUE, GRAY, as_svg, new_plot
 
 _POINTS = 300  # more are averaged: a screen shows no more
-_BLUE, _GRAY = "#2f5d8a", "#6b7280"
 
 
 @dataclass(frozen=True)
@@ -85,20 +84,17 @@ def _plot(curve: Curve, records: Sequence[dict[str, Any]]) -> str:
 
 
 def _draw(curve: Curve, points: npt.NDArray[np.float64]) -> bytes:
-    import matplotlib
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    plot = Figure(figsize=(5.2, 2.7), layout="constrained")
-    axes = plot.subplots()
+    plot, axes = new_plot(5.2, 2.7)
     epochs, values = points[:, 0], points[:, 1]
     marker = "o" if len(points) <= 20 else ""
-    axes.plot(epochs, values, color=_BLUE, linewidth=1.8, marker=marker, markersize=4)
+    axes.plot(epochs, values, color=BLUE, linewidth=1.8, marker=marker, markersize=4)
     if curve.band:
         low, high = values - points[:, 2], values + points[:, 2]
         if len(points) == 1:
-            axes.errorbar(epochs, values, points[:, 2], color=_BLUE, capsize=4)
-        axes.fill_between(epochs, low, high, color=_BLUE, alpha=0.15, linewidth=0)
+            axes.errorbar(epochs, values, points[:, 2], color=BLUE, capsize=4)
+        axes.fill_between(epochs, low, high, color=BLUE, alpha=0.15, linewidth=0)
         axes.set_ylim(bottom=min(0.0, float(low.min())))
     if len(points) == 1:
         axes.set_xlim(0, 2 * epochs[0] or 1)
@@ -106,17 +102,9 @@ def _draw(curve: Curve, points: npt.NDArray[np.float64]) -> bytes:
         axes.set_xlim(left=0)
     if epochs[-1] >= 2:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("epochs (passes over the images)", color=_GRAY)
-    axes.set_ylabel(curve.axis, color=_GRAY)
-    axes.tick_params(colors=_GRAY, length=3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color("#c9ced6")
-    axes.grid(axis="y", color="#eceff3")
-    axes.set_axisbelow(True)
-    stream = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "pseudoshot"}):  # the same run, the same page
-        plot.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
-    return stream.getvalue()
+    axes.set_xlabel("epochs (passes over the images)", color=GRAY)
+    axes.set_ylabel(curve.axis, color=GRAY)
+    return as_svg(plot)
 
 
 def _is_number(value: object) -> bool:

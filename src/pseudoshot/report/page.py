@@ -53,7 +53,8 @@ def write_report(
         name = novel.images.name.encode(errors="surrogatepass")
         section = task_section(novel, settings.method.test_similarity, settings.views)
         _keep(fragments / f"task-{zlib.crc32(name):08x}.html", section)
-    pictures = [*fragments.glob("views.html"), *sorted(fragments.glob("task-*.html"))]
+    names = ("views.html", "task-*.html", "t-sne.html")
+    pictures = [part for name in names for part in sorted(fragments.glob(name))]
     sections = [
         *(part.read_text(encoding="utf-8", errors="replace") for part in pictures),
         adapting_section(folder.read_verdict()),

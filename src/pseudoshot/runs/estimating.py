@@ -33,6 +33,8 @@ class DryRun:
     images: int
     steps: int
     seconds_per_step: float
+    cpu_seconds_per_step: float  # of the processor, all threads together
+    steps_per_epoch: int
     memory: int | None  # bytes at the peak of the steps measured; None where it cannot be told
 
     @property
@@ -73,12 +75,22 @@ def dry_run(
     fabric = build_fabric(1, 1, settings.optimisation.precision)
     trainer = Trainer(settings, images, Team(fabric))
     seconds: list[float] = []
+    cpu_seconds: list[float] = []
     while len(seconds) < WARM_UP + measured and not (seconds[1:] and sum(seconds) > LONG_ENOUGH):
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         trainer.train_step()
         seconds.append(time.perf_counter() - start)
-    step = median(seconds[min(WARM_UP, len(seconds) - 1) :])
-    return DryRun(settings, len(images), trainer.steps, step, _peak_memory())
+        cpu_seconds.append(time.process_time() - cpu_start)
+    first = min(WARM_UP, len(seconds) - 1)
+    return DryRun(
+        settings,
+        len(images),
+        trainer.steps,
+        median(seconds[first:]),
+        median(cpu_seconds[first:]),
+        trainer.steps_per_epoch,
+        _peak_memory(),
+    )
 
 
 def announce(

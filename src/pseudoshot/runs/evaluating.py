@@ -10,10 +10,13 @@ from pseudoshot.data import default_query, default_views, is_named
 from pseudoshot.data import load as load_data
 from pseudoshot.embedders import load
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
+from pseudoshot.evaluation.linear import check_linear, evaluate_linear
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.evaluation.records import append_record
 from pseudoshot.report import Novel, write_report
+from pseudoshot.runs.mapping import draw_map
 from pseudoshot.tools.console import console
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.views import get_policy
 
@@ -32,6 +35,8 @@ class ProtocolOptions(TypedDict, total=False):
     classifier: str | None
     reading: str | None
     pseudo: bool
+    linear: bool
+    tsne: bool
     data_root: Path | None
 
 
@@ -48,6 +53,8 @@ def evaluate_run(
     classifier: str | None = None,
     reading: str | None = None,
     pseudo: bool = False,
+    linear: bool = False,
+    tsne: bool = False,
     data_root: Path | None = None,
 ) -> Evaluation:
     """Measure a run on labelled images, record it in its folder and add it to its report.
@@ -55,12 +62,15 @@ def evaluate_run(
     `classifier` is a name of CLASSIFIERS, `reading` one of READINGS, by default those the model is
     made for. A reading that centres does so on a folder's own images, as `classify` would, and of
     a named set on those the model was trained on. With `pseudo`, tasks are made of views: each
-    image is a class, and labels are not looked at.
+    image is a class, and labels are not looked at. With `linear`, a logistic regression on the
+    embeddings of nine tenths of the images tells the last tenth, ten times. With `tsne`, the report
+    also shows a map of some classes that were trained on and some of these.
 
     >>> evaluate_run("runs/demo", "glyphs", way=20, query=7)  # doctest: +SKIP
     """
     folder, embedder = RunFolder(Path(run)), load(run, reading)
     chosen = embedder.classifier(classifier)
+    _refuse_at_odds(linear, pseudo, classifier)
     images = load_data(
         str(data),
         split="test",
@@ -74,27 +84,50 @@ def evaluate_run(
         shots = tuple(shots or PSEUDO_SHOTS)
         policy = get_policy(default_views(str(data)))
         images = view_set(images, policy, max(shots) + query, PSEUDO_IMAGES, seed)
-    shots = check_tasks(images, way, shots, query, tasks, seed)
+    if linear:
+        check_linear(images)
+    else:
+        shots = check_tasks(images, way, shots, query, tasks, seed)
     told = str(embedder.card.reading)
     if embedder.card.reading.centre and not is_named(str(data)):
         embedder, told = embedder.centred_on(images), f"{told}, centred on these images"
     embeddings = embedder.embed(images)
-    result = evaluate_embeddings(
-        embeddings,
-        images,
-        chosen,
-        way=way,
-        shots=shots,
-        query=query,
-        tasks=tasks,
-        seed=seed,
-        reading=told,
-        pretrained_labels=embedder.card.labels,
-    )
+    if linear:
+        result = evaluate_linear(
+            embeddings,
+            images,
+            chosen.similarity,
+            seed=seed,
+            reading=told,
+            pretrained_labels=embedder.card.labels,
+        )
+    else:
+        result = evaluate_embeddings(
+            embeddings,
+            images,
+            chosen,
+            way=way,
+            shots=shots or (),
+            query=query,
+            tasks=tasks,
+            seed=seed,
+            reading=told,
+            pretrained_labels=embedder.card.labels,
+        )
+    if tsne:
+        draw_map(folder, embedder, images, seed, data_root)
     if folder.started:
         measured = embedder.card.unfinished or "trained"
         record(folder, {measured: [result]}, Novel(images, embeddings))
     return result
+
+
+def _refuse_at_odds(linear: bool, pseudo: bool, classifier: str | None) -> None:
+    if linear and (pseudo or classifier is not None):
+        raise PseudoshotError(
+            "--linear fits a logistic regression to real labels: leave out --pseudo and "
+            "--classifier"
+        )
 
 
 def record(folder: RunFolder, measured: Mapping[str, Sequence[Evaluation]], novel: Novel) -> None:

@@ -77,6 +77,7 @@ class Journal:
             **_norms(loss),
             "images_per_second": self.speed,
             "seconds": self.trainer.seconds,
+            "cpu_seconds": self.trainer.cpu_seconds,
             **loss.scalars,
         }
 

@@ -23,6 +23,7 @@ class TrainingState:
     start: str | None = None  # a digest of the network that is adapted, where one is
     card: dict[str, Any] | None = None  # of the embedding: with it a model can be made of all this
     epoch: float | None = None  # how many are done
+    cpu_seconds: float | None = None  # of the processor, over all resumptions
 
     def to_dict(self) -> dict[str, Any]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -34,7 +35,8 @@ class TrainingState:
         needed = [field.name for field in fields(cls) if field.default is MISSING]
         if any(state.get(name) is None for name in needed):
             return None
-        if not (is_reachable(state["step"]) and is_reachable(state["seconds"])):
+        spent = (state["step"], state["seconds"], state.get("cpu_seconds", 0.0))
+        if not all(map(is_reachable, spent)):
             return None
         values: dict[str, Any] = {field.name: state.get(field.name) for field in fields(cls)}
         return cls(**values)

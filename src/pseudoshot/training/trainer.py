@@ -57,6 +57,7 @@ class Trainer:
         self.steps = settings.optimisation.epochs * self.steps_per_epoch
         self.step = 0
         self._seconds, self._began = 0.0, time.monotonic()  # before, and when this part began
+        self._cpu_seconds, self._cpu_began = 0.0, time.process_time()
 
         groups = self.method.parameter_groups()
         self._refuse_nothing_trained(groups)
@@ -73,6 +74,12 @@ class Trainer:
     def seconds(self) -> float:
         """Spent training so far, over all resumptions."""
         return self._seconds + time.monotonic() - self._began
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The same in time of the processor, all threads of this process together; no other program
+        makes it more."""
+        return self._cpu_seconds + time.process_time() - self._cpu_began
 
     @property
     def epoch(self) -> float:
@@ -233,6 +240,7 @@ class Trainer:
         return TrainingState(
             step=self.step,
             seconds=self.seconds,
+            cpu_seconds=self.cpu_seconds,
             images=self.images.fingerprint(),
             method=self.method.state_dict(),
             optimiser=self.optimiser.state_dict(),
@@ -268,6 +276,7 @@ class Trainer:
     def _load(self, state: TrainingState) -> None:
         self.step = state.step
         self._seconds, self._began = state.seconds, time.monotonic()
+        self._cpu_seconds, self._cpu_began = state.cpu_seconds or 0.0, time.process_time()
         self.method.load_state_dict(state.method)
         self.optimiser.load_state_dict(state.optimiser)
         if self.average is not None:

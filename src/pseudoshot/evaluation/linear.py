@@ -1,0 +1,93 @@
+"""Linear evaluation, as of self-supervised methods: a logistic regression on frozen embeddings.
+
+The set is cut into ten folds with as many images of each class in every one. Ten times the
+regression is fitted to nine of them and measured on the other; the weight of its L2 penalty is
+chosen among ten from 1e-4 to 1e4, by cross-validation in five parts within the nine.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from pseudoshot.data import ImageSet
+from pseudoshot.evaluation.few_shot import Accuracy, Evaluation, mean_and_interval
+from pseudoshot.tasks.similarity import Similarity
+from pseudoshot.tools.console import progress_bar
+from pseudoshot.tools.errors import PseudoshotError
+
+FOLDS, INNER_FOLDS, WEIGHTS = 10, 5, 10
+NAME = "linear"
+NOTE = "linear evaluation: each fold of all images told by the others"
+
+
+def check_linear(images: ImageSet) -> None:
+    """Refuse a set of too few images, before the work of embedding it."""
+    counts = images.class_counts()
+    smallest = int(counts.argmin())
+    if len(counts) < 2 or counts[smallest] < FOLDS:
+        raise PseudoshotError(
+            f"a linear evaluation needs two classes or more of {FOLDS} images or more: class "
+            f"'{images.classes[smallest]}' of '{images.name}' has {counts[smallest]}"
+        )
+
+
+def evaluate_linear(
+    embeddings: Tensor,
+    images: ImageSet,
+    similarity: Similarity,
+    *,
+    seed: int = 0,
+    reading: str = "plain",
+    pretrained_labels: str = "",
+) -> Evaluation:
+    """The accuracy of each fold, as a task of all classes with all other images as its shots."""
+    check_linear(images)
+    assert images.labels is not None
+    scores = fold_accuracies(embeddings.double().numpy(), images.labels, seed)
+    fewest = int(images.class_counts().min())
+    mean, interval = mean_and_interval(torch.from_numpy(scores))
+    return Evaluation(
+        data=images.name,
+        note=", ".join(filter(None, (images.note, NOTE))),
+        way=len(images.classes),
+        query=fewest // FOLDS,
+        tasks=FOLDS,
+        seed=seed,
+        similarity=similarity,
+        classifier=NAME,
+        setting="inductive",
+        results=(Accuracy(fewest - fewest // FOLDS, mean, interval),),
+        reading=reading,
+        pretrained_labels=pretrained_labels,
+        fingerprint=images.fingerprint(),
+        labelling=images.labelling(),
+        scores=scores.astype(np.float32)[None],
+    )
+
+
+def fold_accuracies(
+    embeddings: npt.NDArray[np.float64], labels: npt.NDArray[np.int64], seed: int
+) -> npt.NDArray[np.float64]:
+    """Percent right of each fold, (10,)."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegressionCV
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed % 2**32)
+    scores = np.empty(FOLDS)
+    with warnings.catch_warnings(), progress_bar(of="folds") as bar:
+        # the weakest penalties need more steps than they are worth, and are not chosen
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", FutureWarning)
+        task = bar.add_task("linear evaluation", total=FOLDS)
+        for number, (train, test) in enumerate(folds.split(embeddings, labels)):
+            model = LogisticRegressionCV(Cs=WEIGHTS, cv=INNER_FOLDS, scoring="accuracy")
+            model.fit(embeddings[train], labels[train])
+            scores[number] = 100 * model.score(embeddings[test], labels[test])
+            bar.advance(task)
+    return scores

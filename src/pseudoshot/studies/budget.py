@@ -1,0 +1,96 @@
+"""How long each run of a study is trained: CPU seconds, epochs, or as the paper does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pseudoshot.tools.errors import PseudoshotError
+
+PARTS = (
+    10  # that a training of so many seconds is cut into, as epochs: a checkpoint and a score each
+)
+LEAST_STEPS = PARTS
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """What a training would take, measured by a few steps of it on one thread."""
+
+    cpu_seconds: float  # per step
+    steps: int  # as the paper has it
+    steps_per_epoch: int
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Of one run.
+
+    >>> Budget.parse("20m").seconds, Budget.parse("10 epochs").epochs, Budget.parse("paper").paper
+    (1200.0, 10, True)
+    """
+
+    seconds: float | None = None
+    epochs: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Budget:
+        if text.strip() == "paper":
+            return cls()
+        found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(s|m|h|epochs?)\s*", text)
+        if found and found[2] in _SECONDS and float(found[1]) > 0:
+            return cls(seconds=float(found[1]) * _SECONDS[found[2]])
+        if found and found[2] not in _SECONDS and re.fullmatch(r"0*[1-9]\d*", found[1]):
+            return cls(epochs=int(found[1]))
+        raise PseudoshotError(
+            f"--budget '{text}' is no budget: give CPU time per run such as 90s, 20m or 2h, epochs "
+            f"as in '10 epochs', or paper"
+        )
+
+    @property
+    def given(self) -> str:
+        """As it is typed.
+
+        >>> Budget.parse("20m").given
+        '1200s'
+        """
+        if self.seconds is not None:
+            return f"{self.seconds:g}s"
+        return "paper" if self.epochs is None else f"{self.epochs} epochs"
+
+    @property
+    def paper(self) -> bool:
+        return self.seconds is None and self.epochs is None
+
+    def __str__(self) -> str:
+        if self.seconds is not None:
+            return f"{self.seconds:g} CPU seconds per run"
+        return "as the paper" if self.epochs is None else f"{self.epochs} epochs per run"
+
+    def options(self, cost: StepCost | None, epochs: int) -> dict[str, Any]:
+        """What the settings of a run become, whose own `epochs` these are; never more than those.
+
+        So many CPU seconds are so many steps, in ten parts, over which the learning rate is
+        annealed step by step: by the epoch it would hardly fall.
+
+        >>> Budget(seconds=100).options(StepCost(0.5, 1000, 10), 100)
+        {'epochs': 10, 'episodes_per_epoch': 20, 'annealing': 'step'}
+        >>> Budget(seconds=1000).options(StepCost(0.5, 1000, 10), 100)
+        {}
+        """
+        if self.epochs is not None:
+            return {"epochs": min(self.epochs, epochs)}
+        if self.seconds is None:
+            return {}
+        assert cost is not None
+        steps = int(self.seconds / cost.cpu_seconds)
+        if steps >= cost.steps:
+            return {}
+        if steps < LEAST_STEPS:
+            raise PseudoshotError(
+                f"{self} are {steps} steps of {cost.cpu_seconds:.2g} s, and {LEAST_STEPS} are the "
+                f"least: raise --budget"
+            )
+        return {"epochs": PARTS, "episodes_per_epoch": steps // PARTS, "annealing": "step"}

@@ -1,0 +1,187 @@
+"""Bars, lines and curves of a study, as the paper draws them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pseudoshot.report.curves import CURVES
+from pseudoshot.report.markup import figure, image
+from pseudoshot.report.pictures import data_uri
+from pseudoshot.report.plots import GRAY, as_svg, colour, new_plot
+from pseudoshot.runs.mapping import MAP
+from pseudoshot.studies.results import Results
+from pseudoshot.studies.study import Study
+from pseudoshot.studies.tables import Cell, Line, Table, heading
+
+_POINTS = 100  # of a curve
+
+
+def bars(table: Table, papers: bool) -> str:
+    """Accuracies of all rows, by shot; ours, or the paper's."""
+    lines = [
+        line for line in table.lines if any(_value(cell, papers) is not None for cell in line.cells)
+    ]
+    shown = [
+        number
+        for number in range(len(table.columns))
+        if any(_value(line.cells[number], papers) is not None for line in lines)
+    ]
+    if not lines or not shown:
+        return ""
+    plot, axes = new_plot(6.4, 3.0)
+    width = 0.84 / len(lines)
+    for position, line in enumerate(lines):
+        _bar_row(axes, line, shown, position, width, len(lines), papers)
+    cells = [line.cells[n] for line in lines for n in shown]
+    ends = [_ends(cell, papers) for cell in cells if _value(cell, papers) is not None]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    room = max(1.0, high - low)
+    axes.set_ylim(max(0, low - 0.25 * room), min(100, high + 0.05 * room))
+    axes.set_xticks(range(len(shown)), [heading(table.columns[n]) for n in shown])
+    axes.set_ylabel("accuracy, %", color=GRAY)
+    _legend(plot, axes, len(lines))
+    title = "The paper's" if papers else "Ours"
+    caption = f"<strong>{title}.</strong> The axis does not begin at 0."
+    return _figure(plot, f"{title}: accuracy by shot", caption)
+
+
+def _bar_row(
+    axes: Any, line: Line, shown: Sequence[int], position: int, width: float, of: int, papers: bool
+) -> None:
+    places, heights, errors = [], [], []
+    for place, number in enumerate(shown):
+        cell = line.cells[number]
+        value = _value(cell, papers)
+        if value is not None:
+            places.append(place + (position - (of - 1) / 2) * width)
+            heights.append(value)
+            errors.append(0.0 if papers else _interval(cell))
+    axes.bar(
+        places,
+        heights,
+        0.92 * width,
+        yerr=None if papers else errors,
+        color=colour(position),
+        label=line.name,
+        hatch="///" if papers else None,
+        edgecolor="white" if papers else None,
+        error_kw={"elinewidth": 1, "ecolor": "#333"},
+    )
+
+
+def lines_along(study: Study, table: Table, results: Results) -> str:
+    """Accuracy against the option that the runs differ in, a line per shot."""
+    places: dict[str, float] = {}
+    for row in study.rows:
+        value = study.options(row.run).get(study.along)
+        if isinstance(value, int | float):
+            places[row.name] = float(value)
+    found = [line for line in table.lines if line.name in places]
+    plot, axes = new_plot(6.4, 3.0)
+    for number, column in enumerate(table.columns):
+        points = [(places[line.name], line.cells[number]) for line in found]
+        points = [(x, cell) for x, cell in points if cell.ours is not None]
+        if not points:
+            continue
+        xs = [x for x, _ in points]
+        ys = [cell.ours.value for _, cell in points if cell.ours is not None]
+        errors = [_interval(cell) for _, cell in points]
+        axes.errorbar(
+            xs,
+            ys,
+            errors,
+            marker="o",
+            markersize=4,
+            capsize=3,
+            color=colour(number),
+            label=heading(column),
+        )
+    if not axes.lines:
+        return ""
+    if max(places.values()) >= 16 * max(1e-9, min(v for v in places.values() if v > 0)):
+        axes.set_xscale("symlog" if min(places.values()) <= 0 else "log")
+    axes.set_xlabel(study.along, color=GRAY)
+    axes.set_ylabel("accuracy, %", color=GRAY)
+    _legend(plot, axes, len(table.columns))
+    return _figure(plot, f"accuracy by {study.along}", f"<strong>By {study.along}.</strong> Ours.")
+
+
+def curves(study: Study, results: Results) -> list[str]:
+    """Of every run, the mean over its seeds, along the training."""
+    return [drawn for key in study.curves if (drawn := _curve(key, results))]
+
+
+def _curve(key: str, results: Results) -> str:
+    told = next(curve for curve in CURVES if curve.key == key)
+    plot, axes = new_plot(6.4, 3.0)
+    for position, (name, by_seed) in enumerate(results.runs.items()):
+        points = [_points(trained.log, key) for trained in by_seed.values()]
+        points = [p for p in points if len(p)]
+        if not points:
+            continue
+        end = min(float(p[-1, 0]) for p in points)
+        grid = np.linspace(max(float(p[0, 0]) for p in points), end, _POINTS)
+        mean = np.mean([np.interp(grid, p[:, 0], p[:, 1]) for p in points], 0)
+        axes.plot(grid, mean, color=colour(position), linewidth=1.6, label=name)
+    if not axes.lines:
+        return ""
+    if key in ("norm_mean", "gradient_norm"):
+        axes.set_yscale("log")
+    axes.set_xlabel("steps", color=GRAY)
+    axes.set_ylabel(told.axis.removesuffix(" ± deviation"), color=GRAY)
+    _legend(plot, axes, len(results.runs))
+    return _figure(plot, told.title, f"<strong>{told.title}.</strong> {told.meaning}")
+
+
+def maps(results: Results) -> list[str]:
+    """The t-SNE pictures that the runs of seed 0 have."""
+    found = []
+    for name, by_seed in results.runs.items():
+        path = by_seed[0].folder / "report" / MAP if 0 in by_seed else None
+        if path is not None and path.is_file():
+            uri = data_uri("image/svg+xml", path.read_bytes())
+            found.append(figure(image(uri, f"t-SNE of {name}"), f"<strong>{name}</strong>", "plot"))
+    return found
+
+
+def _points(log: Sequence[dict[str, Any]], key: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    rows = [(r["step"], r[key]) for r in log if isinstance(r.get(key), int | float)]
+    return np.array([row for row in rows if math.isfinite(row[1])], float).reshape(-1, 2)
+
+
+def _value(cell: Cell, papers: bool) -> float | None:
+    if papers:
+        return cell.paper
+    return None if cell.ours is None else cell.ours.value
+
+
+def _ends(cell: Cell, papers: bool) -> tuple[float, float]:
+    """Of what is drawn."""
+    value, interval = _value(cell, papers) or 0.0, 0.0 if papers else _interval(cell)
+    return value - interval, value + interval
+
+
+def _interval(cell: Cell) -> float:
+    assert cell.ours is not None
+    known = cell.ours.interval if math.isfinite(cell.ours.interval) else cell.over_tasks
+    return known or 0.0
+
+
+def _legend(plot: Any, axes: Any, entries: int) -> None:
+    if entries > 1:
+        columns = 1 if entries <= 12 else 2
+        plot.legend(
+            *axes.get_legend_handles_labels(),
+            loc="outside right upper",
+            fontsize=8 if entries <= 12 else 6,
+            frameon=False,
+            ncols=columns,
+        )
+
+
+def _figure(plot: Any, alt: str, caption: str) -> str:
+    return figure(image(data_uri("image/svg+xml", as_svg(plot)), alt), caption, "plot")

@@ -1,0 +1,183 @@
+"""A page per study, with its tables as Markdown and CSV beside it; of several, an index as well.
+
+Nothing is kept in them: they are drawn from the records and logs of the runs, as often as asked.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from pseudoshot.report.markup import section, short_name, text
+from pseudoshot.studies.changes import changes
+from pseudoshot.studies.claims import Finding, judge
+from pseudoshot.studies.order import Order
+from pseudoshot.studies.plan import Plan
+from pseudoshot.studies.results import Results, read_results
+from pseudoshot.studies.sections import (
+    accuracy_section,
+    claims_section,
+    cost_section,
+    difference_section,
+    made_section,
+    plots_section,
+    wide_table,
+)
+from pseudoshot.studies.shelf import Shelf
+from pseudoshot.studies.study import Study
+from pseudoshot.studies.tables import (
+    Table,
+    accuracy_table,
+    claims_markdown,
+    difference_table,
+    nearest_figures,
+    to_csv,
+    to_markdown,
+)
+from pseudoshot.tools.console import duration, say
+from pseudoshot.tools.files import write_text
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a page says of a study."""
+
+    study: Study
+    results: Results
+    findings: tuple[Finding, ...]
+    changes: tuple[str, ...]
+    command: str
+
+
+def write_pages(studies: Sequence[Study], plan: Plan, shelf: Shelf) -> list[Path]:
+    """Those of all studies that are not skipped, and the index where there are several."""
+    told = [tell(study, plan, shelf) for study in studies if study.name not in plan.skipped]
+    pages = [_write_study(one, plan.order) for one in told]
+    for one in told:
+        if one.changes:
+            say(f"{one.study.name} differs from the paper in {'; '.join(one.changes)}")
+    if len(studies) == 1:
+        return pages
+    index = plan.order.out / "index.html"
+    write_text(index, _index(told, plan))
+    write_text(plan.order.out / "claims.md", _all_claims(told, plan.order))
+    return [index, *pages]
+
+
+def tell(study: Study, plan: Plan, shelf: Shelf) -> Told:
+    results = read_results(study, plan, shelf)
+    findings = tuple(judge(claim, results) for claim in study.claims)
+    differs = tuple(changes(study, results, plan.order))
+    return Told(study, results, findings, differs, command(study.file or study.name, plan.order))
+
+
+def command(name: str, order: Order) -> str:
+    """What repeats a study."""
+    words = ["pseudoshot", "study", name, "--data", order.data]
+    if order.test != order.data.partition(":")[0]:
+        words += ["--test", order.test]
+    words += ["--budget", order.budget.given, "--seeds", str(order.seeds)]
+    if order.tasks != 10_000:
+        words += ["--tasks", str(order.tasks)]
+    if order.backbone is not None:
+        words += ["--backbone", order.backbone]
+    return shlex.join([*words, "--out", str(order.out)])
+
+
+def _write_study(told: Told, order: Order) -> Path:
+    study, results = told.study, told.results
+    backbone = next(
+        (t.settings.backbone.name for runs in results.runs.values() for t in runs.values()),
+        order.network(study.backbone),
+    )
+    papers = nearest_figures(study, order.data, backbone)
+    table = accuracy_table(study, results, papers)
+    page = order.out / f"{study.name}.html"
+    order.out.mkdir(parents=True, exist_ok=True)
+    write_text(page, _page(told, order, table))
+    markdown = to_markdown(study, table, told.findings, told.changes, told.command)
+    write_text(page.with_suffix(".md"), markdown)
+    write_text(page.with_suffix(".csv"), to_csv(study, results, table))
+    return page
+
+
+def _page(told: Told, order: Order, table: Table) -> str:
+    study, results = told.study, told.results
+    differences = difference_table(study, results, table.papers)
+    sections = [
+        claims_section(told.findings, table.papers),
+        accuracy_section(table),
+        difference_section(study, differences),
+        plots_section(study, results, table),
+        cost_section(results),
+        made_section(results.records, told.changes, told.command),
+    ]
+    spent = sum(t.cpu_seconds for runs in results.runs.values() for t in runs.values())
+    facts = {
+        "In the paper": study.where,
+        "Images": short_name(order.data),
+        "Budget": str(order.budget),
+        "Seeds": str(order.seeds),
+        "CPU time of these runs": duration(spent),
+    }
+    if results.missing:
+        facts["Not there yet"] = f"{results.missing} of {len(study.rows) * order.seeds} figures"
+    return _filled(study.title, text(study.asks), facts, sections)
+
+
+def _filled(title: str, lead: str, facts: Mapping[str, str], sections: Sequence[str]) -> str:
+    own, report = resources.files("pseudoshot.studies"), resources.files("pseudoshot.report")
+    style = "\n".join((room / "page.css").read_text(encoding="utf-8") for room in (report, own))
+    return Template((own / "page.html").read_text(encoding="utf-8")).substitute(
+        style=style,
+        title=text(title),
+        lead=lead,
+        facts="".join(f"<div><dt>{k}</dt><dd>{text(v)}</dd></div>" for k, v in facts.items()),
+        sections="\n".join(part for part in sections if part),
+    )
+
+
+def _index(told: Sequence[Told], plan: Plan) -> str:
+    rows = []
+    for one in told:
+        counts = Counter(finding.judgement for finding in one.findings)
+        marks = " ".join(
+            f'<span class="verdict {name.replace(" ", "-")}">{count} {name}</span>'
+            for name, count in sorted(counts.items())
+        )
+        missing = (
+            f"<small>{one.results.missing} figures missing</small>" if one.results.missing else ""
+        )
+        rows.append(
+            f'<tr><th scope="row"><a href="{one.study.name}.html">{text(one.study.title)}</a></th>'
+            f"<td>{text(one.study.where)}</td><td>{marks} {missing}</td></tr>"
+        )
+    for name, reason in plan.skipped.items():
+        rows.append(
+            f'<tr><th scope="row">{text(name)}</th><td></td><td>skipped: {text(reason)}</td></tr>'
+        )
+    body = wide_table(("study", "in the paper", "claims"), rows)
+    order = plan.order
+    facts = {
+        "Images": short_name(order.data),
+        "Budget": str(order.budget),
+        "Seeds": str(order.seeds),
+        "Runs": str(len(plan.jobs)),
+    }
+    lead = "Every table and figure of the paper, on these images and at this budget."
+    return _filled("The paper, study by study", lead, facts, [section("Studies", "", body)])
+
+
+def _all_claims(told: Sequence[Told], order: Order) -> str:
+    """What the paper claims, in one table per study."""
+    lines = [f"# Claims on {short_name(order.data)}, {order.budget}, {order.seeds} seeds", ""]
+    for one in told:
+        if one.findings:
+            lines += [f"## {one.study.title}", "", f"`{one.command}`", ""]
+            lines += [*claims_markdown(one.findings), ""]
+    return "\n".join(lines)

@@ -1,0 +1,139 @@
+"""What was measured of a study, from the records and logs of its runs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pseudoshot.evaluation.records import Record, read_records
+from pseudoshot.settings.tree import RunSettings
+from pseudoshot.studies.plan import Plan
+from pseudoshot.studies.shelf import TRAINING, Shelf
+from pseudoshot.studies.statistics import Estimate, over_seeds
+from pseudoshot.studies.study import LINEAR, Row, Study
+from pseudoshot.training.run_folder import RunFolder
+
+Column: TypeAlias = int | str  # a number of shots, or the linear evaluation
+LAST_PART = 0.2  # of a training, over which the value of a curve is taken
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A run that has come to its end, as a table needs it."""
+
+    folder: Path
+    settings: RunSettings
+    log: list[dict[str, Any]]
+    papers_steps: int | None  # as many as the paper's epochs on this set, where a step was measured
+
+    @property
+    def steps(self) -> int:
+        return int(self.log[-1]["step"]) if self.log else 0
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Spent on it, over all resumptions."""
+        return float(self.log[-1].get("cpu_seconds", 0.0)) if self.log else 0.0
+
+    def quantity(self, name: str) -> float | None:
+        """The mean of a curve over the last part of the training, or what a step took."""
+        if name == "step_seconds":
+            return self._step_seconds()
+        late = [r[name] for r in self.log if r["step"] > (1 - LAST_PART) * self.steps and name in r]
+        return float(np.mean(late)) if late else None
+
+    def _step_seconds(self) -> float | None:
+        """Of the processor: the median over the log, which passes over checkpoints and scores."""
+        spent = np.array([(r["step"], r.get("cpu_seconds", np.nan)) for r in self.log], float)
+        steps = np.diff(spent, axis=0) if len(spent) > 1 else spent.reshape(-1, 2)
+        each = steps[:, 1] / steps[:, 0]
+        return float(np.median(each)) if len(each) and np.isfinite(each).all() else None
+
+
+@dataclass
+class Results:
+    """By row and seed; what is missing has a reason, or was not begun."""
+
+    study: Study
+    seeds: int
+    accuracies: dict[tuple[str, Column], dict[int, float]] = field(default_factory=dict)
+    over_tasks: dict[tuple[str, Column], float] = field(default_factory=dict)  # interval, one seed
+    runs: dict[str, dict[int, Trained]] = field(default_factory=dict)  # by name of run
+    reasons: dict[str, str] = field(default_factory=dict)  # by row
+    records: list[Record] = field(default_factory=list)
+    missing: int = 0  # cells that are not there yet, for no reason but time
+
+    def columns(self, *rows: str) -> list[Column]:
+        """Those that all of some rows have; without rows, those that any has."""
+        of = [{c for r, c in self.accuracies if r == row} for row in rows]
+        found = set.intersection(*of) if of else {column for _, column in self.accuracies}
+        numbers = sorted(c for c in found if isinstance(c, int))
+        return [*numbers, *([LINEAR] if LINEAR in found else [])]
+
+    def accuracy(self, row: str, column: Column) -> Estimate | None:
+        values = self.accuracies.get((row, column))
+        return over_seeds(list(values.values())) if values else None
+
+    def values(self, row: str, of: str, columns: list[Column]) -> Mapping[int, float]:
+        """By seed: the mean accuracy over some columns, or the logarithm of another quantity, in
+        percent, so that a difference is a percentage."""
+        if of == "accuracy":
+            return self._mean_accuracy(row, columns)
+        run = next(r.run for r in self.study.rows if r.name == row)
+        found = {seed: t.quantity(of) for seed, t in self.runs.get(run, {}).items()}
+        return {
+            seed: 100 * float(np.log(v)) for seed, v in found.items() if v is not None and v > 0
+        }
+
+    def _mean_accuracy(self, row: str, columns: list[Column]) -> dict[int, float]:
+        found = [self.accuracies.get((row, column), {}) for column in columns]
+        seeds = set.intersection(*(set(by_seed) for by_seed in found))
+        return {s: float(np.mean([by_seed[s] for by_seed in found])) for s in sorted(seeds)}
+
+
+def read_results(study: Study, plan: Plan, shelf: Shelf) -> Results:
+    """As far as they are there."""
+    results = Results(study, plan.order.seeds)
+    for (name, run), reason in plan.refused.items():
+        if name == study.name:
+            results.reasons |= {row.name: reason for row in study.rows if row.run == run}
+    for row, seed, run, evaluation in _cells(study, plan):
+        known, refused = shelf.known(run), shelf.refused(run)
+        told = refused.get(TRAINING) or refused.get(evaluation)
+        if told:
+            results.reasons[row.name] = told
+            continue
+        if not known.trained or evaluation not in known.evaluated:
+            results.missing += 1
+            continue
+        folder = shelf.run(known.key)
+        cost = shelf.cost(plan.jobs[run].run.alike)
+        steps = None if cost is None else cost.steps
+        trained = Trained(folder.path, folder.read_settings(), folder.read_log(), steps)
+        results.runs.setdefault(row.run, {})[seed] = trained
+        _take_record(results, row, seed, folder, known.evaluated[evaluation])
+    return results
+
+
+def _cells(study: Study, plan: Plan) -> Iterator[tuple[Row, int, str, str]]:
+    for (name, row, seed), (run, evaluation) in plan.cells.items():
+        if name == study.name:
+            yield row, seed, run, evaluation
+
+
+def _take_record(results: Results, row: Row, seed: int, folder: RunFolder, identity: str) -> None:
+    found = [record for record in read_records(folder.path) if record.id == identity]
+    if not found:
+        results.reasons[row.name] = f"the record {identity} of '{folder.path}' is lost"
+        return
+    record = found[0]
+    results.records.append(record)
+    linear = bool(results.study.evaluations[row.evaluation].get("linear"))
+    for result in record.results:
+        column: Column = LINEAR if linear else result.shot
+        results.accuracies.setdefault((row.name, column), {})[seed] = result.accuracy
+        results.over_tasks[row.name, column] = result.interval

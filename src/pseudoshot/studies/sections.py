@@ -1,0 +1,165 @@
+"""The sections of a study's page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pseudoshot.evaluation.records import Record
+from pseudoshot.report.markup import section, text
+from pseudoshot.studies.claims import Finding, papers_difference
+from pseudoshot.studies.drawing import bars, curves, lines_along, maps
+from pseudoshot.studies.results import Results
+from pseudoshot.studies.study import PaperFigures, Study
+from pseudoshot.studies.tables import Cell, Table, heading, with_interval
+
+
+def claims_section(findings: Sequence[Finding], papers: PaperFigures | None) -> str:
+    if not findings:
+        return ""
+    lead = (
+        "Each claim is a difference, taken within every seed on the same tasks; ± is its 95 % "
+        "interval over seeds and tasks. <em>Held</em>: the interval lies where the paper says; "
+        "<em>not held</em>: it lies on the other side; <em>undecided</em>: it does not tell at "
+        "this budget, as one seed never does. Of several rows that one is compared with, the one "
+        "shown is nearest to refuting the claim."
+    )
+    rows = [_claim_row(finding, papers) for finding in findings]
+    names = ("the paper says", "verdict", "difference", "the paper's", "between")
+    return section("Claims", lead, wide_table(names, rows))
+
+
+def _claim_row(finding: Finding, papers: PaperFigures | None) -> str:
+    printed = papers_difference(finding.claim, finding.against, papers)
+    told = "" if printed is None else f"{printed:+.2f}"
+    style = finding.judgement.replace(" ", "-")
+    note = f" <small>{text(finding.note)}</small>" if finding.note else ""
+    where = f"{text(finding.claim.row)} and {text(finding.against)}" if finding.against else ""
+    return (
+        f'<tr><th scope="row">{text(finding.claim.says)}</th>'
+        f'<td><span class="verdict {style}">{finding.judgement}</span>{note}</td>'
+        f'<td class="number">{text(finding.figure)}</td><td class="number">{told}</td>'
+        f"<td>{where}</td></tr>"
+    )
+
+
+def accuracy_section(table: Table) -> str:
+    lead = "Accuracy in percent, mean over seeds and tasks ± 95 % interval."
+    if table.papers is not None:
+        lead += (
+            f" Below ours, the paper's: {text(table.papers.data)} with "
+            f"{text(table.papers.backbone)}, at its own length of training."
+        )
+    title = "Ours beside the paper's" if table.papers else "Accuracy"
+    return section(title, lead, _table(table, signed=False))
+
+
+def difference_section(study: Study, table: Table) -> str:
+    if not table.lines:
+        return ""
+    reference = study.reference or study.rows[0].name
+    lead = (
+        f"What each row has more than <em>{text(reference)}</em>, in points, by the same tasks of "
+        f"every seed; below it what the paper's figures differ by. Differences can be compared "
+        f"across sets and budgets where accuracies cannot."
+    )
+    return section("Differences", lead, _table(table, signed=True))
+
+
+def wide_table(names: Sequence[str], rows: Sequence[str]) -> str:
+    """Columns of these names over rows of HTML; scrolled where a screen is narrow."""
+    cells = "".join(f'<th scope="col">{text(name)}</th>' for name in names)
+    table = f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<div class="wide">{table}</div>'
+
+
+def _table(table: Table, signed: bool) -> str:
+    best = {} if signed else _best(table)
+    rows = []
+    for line in table.lines:
+        reason = f"<small>{text(line.reason)}</small>" if line.reason else ""
+        cells = "".join(
+            _cell(cell, signed, best.get(number) == line.name)
+            for number, cell in enumerate(line.cells)
+        )
+        rows.append(f'<tr><th scope="row">{text(line.name)} {reason}</th>{cells}</tr>')
+    return wide_table(("", *map(heading, table.columns)), rows)
+
+
+def _best(table: Table) -> dict[int, str]:
+    """The name of the best row of ours in each column."""
+    found = {}
+    for number in range(len(table.columns)):
+        there = [(line.cells[number].ours, line.name) for line in table.lines]
+        values = {name: ours.value for ours, name in there if ours is not None}
+        if values:
+            found[number] = max(values, key=values.__getitem__)
+    return found
+
+
+def _cell(cell: Cell, signed: bool, best: bool) -> str:
+    sign = "+" if signed else ""
+    ours = "" if cell.ours is None else with_interval(cell.ours, cell.over_tasks, sign)
+    paper = "" if cell.paper is None else f'<span class="paper">{cell.paper:{sign}.2f}</span>'
+    style = ' class="number best"' if best else ' class="number"'
+    return f"<td{style}>{ours or '-'}{paper}</td>"
+
+
+def plots_section(study: Study, results: Results, table: Table) -> str:
+    plots = maps(results)
+    if study.along:
+        plots.append(lines_along(study, table, results))
+    else:
+        plots += [bars(table, papers=False), bars(table, papers=True)]
+    plots += curves(study, results)
+    shown = "\n".join(plot for plot in plots if plot)
+    if not shown:
+        return ""
+    lead = "Bars and lines have 95 % intervals; curves are means over seeds."
+    return section("Figures", lead, f'<div class="plots">{shown}</div>')
+
+
+def cost_section(results: Results) -> str:
+    if not results.runs:
+        return ""
+    rows = []
+    for name, by_seed in results.runs.items():
+        runs = list(by_seed.values())
+        step = runs[0].quantity("step_seconds")
+        told = (
+            f"{runs[0].steps:,}",
+            "-" if step is None else f"{1000 * step:.0f} ms",
+            ", ".join(f"{run.cpu_seconds:.0f}" for run in runs),
+            ", ".join(run.folder.name for run in runs),
+        )
+        cells = "".join(f'<td class="number">{text(value)}</td>' for value in told)
+        rows.append(f'<tr><th scope="row">{text(name)}</th>{cells}</tr>')
+    names = ("run", "steps", "CPU time of a step", "CPU seconds of each seed", "run folders")
+    lead = (
+        "Time of the processor, on one thread, over all resumptions; what was lost when a process "
+        "was killed and was done again is counted once. Run folders lie in <code>runs/</code>; a "
+        "run that several studies need is trained once."
+    )
+    return section("Cost", lead, wide_table(names, rows))
+
+
+def made_section(records: Sequence[Record], changes: Sequence[str], command: str) -> str:
+    differs = "".join(f"<li>{text(change)}</li>" for change in changes)
+    body = f"<p>Differs from the paper's in:</p><ul>{differs}</ul>" if differs else ""
+    if records:
+        told = dict.fromkeys(_protocol(record) for record in records)
+        listed = ", ".join(f"{name} {value}" for name, value in records[-1].versions.items())
+        body += (
+            "<p>Measured on, every seed with tasks of its own, the same for all rows:</p>"
+            f"<ul>{''.join(f'<li>{text(one)}</li>' for one in told)}</ul>"
+            f'<p class="small">{text(listed)}</p>'
+        )
+    lead = f"Repeat it: <code>{text(command)}</code>"
+    return section("How this was made", lead, body)
+
+
+def _protocol(record: Record) -> str:
+    note = f", {record.note}" if record.note else ""
+    return (
+        f"{record.data}: {record.way} classes, {record.query} queries of each, {record.tasks:,} "
+        f"tasks{note}"
+    )

@@ -1,0 +1,105 @@
+"""The folder of studies: `runs/`, one folder per training, and what is known of them.
+
+`costs/` holds what a step takes, measured once, so that every process makes the same number of
+steps of a budget; `known/` which run folder a planned run has, and its evaluations by the records
+of that folder; `refused/` why something could not be done. Files are replaced whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import filelock
+from pydantic import BaseModel, ValidationError
+
+from pseudoshot.studies.budget import StepCost
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.tools.files import write_text
+from pseudoshot.training.run_folder import RunFolder
+
+
+class Known(BaseModel):
+    """Of one planned run."""
+
+    key: str = ""  # of its folder
+    trained: bool = False
+    evaluated: dict[str, str] = {}  # record by evaluation
+
+
+TRAINING = "training"  # what was refused, where it is not one of the evaluations
+
+
+class Shelf:
+    """Where the runs of studies lie; several processes may work on it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def run(self, key: str) -> RunFolder:
+        return RunFolder(self.path / "runs" / key)
+
+    @contextmanager
+    def held(self, key: str, wait: bool = False) -> Iterator[bool]:
+        """Whether this process alone has what is called so; or wait until it has."""
+        lock = filelock.FileLock(self._folder("locks") / key, timeout=-1 if wait else 0)
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
+
+    def known(self, identity: str) -> Known:
+        """Nothing, of a run that was not begun, or of a file that cannot be read."""
+        try:
+            return Known.model_validate_json((self.path / "known" / f"{identity}.json").read_text())
+        except (OSError, ValidationError, ValueError):
+            return Known()
+
+    def remember(self, identity: str, known: Known) -> None:
+        write_text(self._folder("known") / f"{identity}.json", known.model_dump_json(indent=2))
+
+    def refused(self, identity: str) -> dict[str, str]:
+        """Reasons, by evaluation or of the training."""
+        try:
+            told = json.loads((self.path / "refused" / f"{identity}.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return {str(k): str(v) for k, v in told.items()} if isinstance(told, dict) else {}
+
+    def refuse(self, identity: str, what: str, reason: str) -> None:
+        told = {**self.refused(identity), what: reason}
+        write_text(self._folder("refused") / f"{identity}.json", json.dumps(told, indent=2) + "\n")
+
+    def try_again(self, identity: str) -> None:
+        """A set that was missing may be here by now."""
+        (self.path / "refused" / f"{identity}.json").unlink(missing_ok=True)
+
+    def cost(self, alike: str) -> StepCost | None:
+        path = self.path / "costs" / f"{alike}.json"
+        if not path.is_file():
+            return None
+        try:
+            return StepCost(**json.loads(path.read_text())["step"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise PseudoshotError(f"{path} cannot be read: delete it and begin again") from error
+
+    def keep_cost(self, alike: str, cost: StepCost, settings: Mapping[str, Any]) -> None:
+        told = {"step": asdict(cost), "settings": dict(settings)}
+        write_text(self._folder("costs") / f"{alike}.json", json.dumps(told, indent=2) + "\n")
+
+    def _folder(self, name: str) -> Path:
+        folder = self.path / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise PseudoshotError(f"cannot write to '{folder}': {error.strerror}") from error
+        return folder

@@ -1,0 +1,190 @@
+"""A study: a table or figure of the paper as data, one TOML file each in `paper/`.
+
+It names the runs it needs, how they are measured, the paper's figures, and what the paper claims.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from pseudoshot.evaluation.few_shot import DEFAULT_SHOTS
+from pseudoshot.settings.options import all_options
+from pseudoshot.tools.errors import PseudoshotError, validation_line
+from pseudoshot.tools.registry import Settings, unknown
+
+LINEAR = "linear"  # the column of a linear evaluation
+OWN = ("start", "measure")  # what a run says beside the options of `train`
+KINDS = ("better", "not_worse", "same", "less", "gains")
+# what can be claimed about beside accuracy: curves of the log, and the cost of a step
+QUANTITIES = ("accuracy", "loss", "norm_mean", "gradient_norm", "step_seconds")
+
+
+class Claim(Settings):
+    """What the paper says of its figures, as a comparison that can come out either way."""
+
+    says: str
+    """the sentence"""
+    better: str | None = None
+    """this row is above each of `than`"""
+    not_worse: str | None = None
+    """this row is above each of `than`, or below by less than `margin`"""
+    same: str | None = None
+    """this row differs from each of `than` by less than `margin`"""
+    less: str | None = None
+    """this row is below each of `than`: of norms and costs"""
+    gains: str | None = None
+    """what this row has more than each of `than` is more at `at` than at the other end"""
+    than: tuple[str, ...]
+    """the rows it is compared with"""
+    shots: tuple[int | str, ...] | Literal["fewest", "most"] | None = None
+    """where: the mean over these shots, as far as the set allows them; over all where not given"""
+    at: Literal["fewest", "most"] = "fewest"
+    """of `gains`: the end of the shots where the gain is the larger"""
+    of: Literal["accuracy", "loss", "norm_mean", "gradient_norm", "step_seconds"] = "accuracy"
+    """what is compared; all but accuracy as percent more or less"""
+    margin: float = Field(default=1.0, gt=0)
+    """points of accuracy, or percent, that do not count"""
+
+    @property
+    def kind(self) -> str:
+        return next(kind for kind in KINDS if getattr(self, kind) is not None)
+
+    @property
+    def row(self) -> str:
+        """That the claim is about."""
+        return str(getattr(self, self.kind))
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if sum(getattr(self, kind) is not None for kind in KINDS) != 1 or not self.than:
+            raise ValueError(f"a claim has one of {', '.join(KINDS)}, and `than`")
+        return self
+
+
+class PaperFigures(Settings):
+    """Accuracies that the paper prints, by row."""
+
+    data: str = "miniimagenet"
+    backbone: str
+    shots: tuple[int, ...] = DEFAULT_SHOTS
+    figures: dict[str, tuple[float, ...]]
+    """at each shot; fewer where the paper has no more"""
+
+
+class Row(NamedTuple):
+    """A line of the table: a run, measured in one of the study's ways."""
+
+    name: str
+    run: str
+    evaluation: str
+
+
+class Study(Settings):
+    """One file of `paper/`."""
+
+    name: str
+    file: str = ""
+    """of a person's own study"""
+    title: str
+    where: str
+    """in the paper"""
+    asks: str
+    """what it is about, in a sentence or two"""
+    backbone: str = "resnet12"
+    """the paper's; a smaller budget than the paper's takes conv4, unless a run names its own"""
+    least_budget: str = ""
+    """CPU time per run below which it is not worth beginning"""
+    common: dict[str, Any] = Field(default_factory=dict)
+    """options of every run"""
+    runs: dict[str, dict[str, Any]]
+    """by row: options of `train`; `start`: the run that is fine-tuned with labels; `measure`: which
+    evaluations, all where not given"""
+    evaluations: dict[str, dict[str, Any]] = Field(default_factory=lambda: {"": dict[str, Any]()})
+    """by name: options of `evaluate`, and `on`: another set"""
+    paper: tuple[PaperFigures, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    reference: str = ""
+    """the row that others are compared with: the first where not given"""
+    along: str = ""
+    """an option that the runs differ in by number: drawn as a line"""
+    curves: tuple[str, ...] = ()
+    """keys of the log that are drawn for every run"""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        found = []
+        for run, given in self.runs.items():
+            names = given.get("measure", list(self.evaluations))
+            for evaluation in names:
+                told = run if len(self.evaluations) == 1 else f"{run}, {evaluation}"
+                found.append(Row(told, run, evaluation))
+        return tuple(found)
+
+    def options(self, run: str) -> dict[str, Any]:
+        """Of `train`."""
+        given = {name: value for name, value in self.runs[run].items() if name not in OWN}
+        return {**self.common, **given}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        rows = {row.name for row in self.rows}
+        strangers = {row for claim in self.claims for row in (claim.row, *claim.than)} - rows
+        strangers |= {self.reference} - rows - {""}
+        if strangers:
+            raise ValueError(f"no row is called {', '.join(sorted(strangers))}")
+        for run, given in self.runs.items():
+            if "start" in given and given["start"] not in self.runs:
+                raise ValueError(f"{run} starts from {given['start']}, which is no run")
+            wrong = [m for m in given.get("measure", ()) if m not in self.evaluations]
+            wrong += [option for option in self.options(run) if option not in all_options()]
+            if wrong:
+                raise ValueError(f"{run}: unknown {', '.join(wrong)}")
+        return self
+
+
+@functools.cache
+def all_studies() -> Mapping[str, Study]:
+    """By name, in the order of `paper/order.txt`: that of the paper."""
+    folder = resources.files("pseudoshot.studies") / "paper"
+    names = (folder / "order.txt").read_text(encoding="utf-8").split()
+    return {name: read_study(name, (folder / f"{name}.toml").read_text("utf-8")) for name in names}
+
+
+def read_study(name: str, text: str) -> Study:
+    """From the text of its file.
+
+    >>> read_study("mine", 'title = "T"\\nwhere = ""\\nasks = ""\\n[runs]\\nA = {way = 5}').rows
+    (Row(name='A', run='A', evaluation=''),)
+    """
+    try:
+        return Study(name=name, **tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, TypeError) as error:
+        raise PseudoshotError(f"study '{name}' cannot be read: {error}") from error
+    except ValidationError as error:
+        raise PseudoshotError(f"study '{name}': {validation_line(error)}") from error
+
+
+def get_study(name: str) -> Study:
+    """One of the paper's by its name, or a person's own by the path of its TOML file.
+
+    >>> get_study("way").where
+    'appendix A, Figure 10'
+    """
+    studies = all_studies()
+    if name.endswith(".toml"):
+        path = Path(name)
+        try:
+            study = read_study(path.stem, path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise PseudoshotError(f"the study '{name}' cannot be read: {error}") from error
+        return study.model_copy(update={"file": name})
+    if name not in studies:
+        raise unknown("study", name, studies)
+    return studies[name]

@@ -1,0 +1,171 @@
+"""Budgets, shards, the paper's files, and which runs they share."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pseudoshot.methods import METHODS
+from pseudoshot.settings.resolve import resolve
+from pseudoshot.studies import all_studies, get_study
+from pseudoshot.studies.budget import LEAST_STEPS, Budget, StepCost
+from pseudoshot.studies.order import Order, Shard
+from pseudoshot.studies.plan import make_plan
+from pseudoshot.studies.running import share
+from pseudoshot.studies.study import QUANTITIES, read_study
+from pseudoshot.tools.errors import PseudoshotError
+
+SOURCE = Path(__file__).parents[2] / "src" / "pseudoshot" / "studies" / "paper"
+
+
+def order(**given) -> Order:
+    usual = {"data": "glyphs", "test": "glyphs", "budget": Budget(seconds=60.0), "seeds": 1}
+    return Order(**{**usual, "tasks": 100, "out": Path("nowhere"), **given})
+
+
+@given(st.floats(0.001, 1e6).map(lambda x: round(x, 3)), st.sampled_from("smh"))
+def test_a_budget_of_time_is_read(number, unit):
+    seconds = Budget.parse(f"{number:.3f}{unit}").seconds
+    assert seconds == pytest.approx(number * {"s": 1, "m": 60, "h": 3600}[unit])
+
+
+@given(st.text(max_size=12))
+def test_anything_else_is_refused_in_one_sentence(text):
+    try:
+        budget = Budget.parse(text)
+    except PseudoshotError:
+        return
+    assert Budget.parse(budget.given) == budget
+
+
+@pytest.mark.parametrize("text", ["0s", "0 epochs", "1.5 epochs", "-5m", "20", "m", "1e9m", ""])
+def test_impossible_budgets_are_refused(text):
+    with pytest.raises(PseudoshotError, match="is no budget"):
+        Budget.parse(text)
+
+
+@given(st.floats(1, 1e5), st.floats(1e-3, 10), st.integers(10, 10**6))
+def test_a_budget_is_never_exceeded_nor_the_papers_steps(seconds, step, papers):
+    try:
+        found = Budget(seconds=seconds).options(StepCost(step, papers, 10), 100)
+    except PseudoshotError:
+        assert seconds / step < LEAST_STEPS + 1
+        return
+    steps = found["epochs"] * found["episodes_per_epoch"] if found else papers
+    assert steps <= papers
+    assert steps * step <= seconds * (1 + 1e-9)
+    assert not found or steps * step > seconds - 11 * step
+
+
+@given(st.integers(1, 40), st.integers(1, 12))
+def test_shards_share_all_of_the_work_once(count, shards):
+    parts = [Shard.parse(f"{n}/{shards}") for n in range(1, shards + 1)]
+    assert [sum(part.has(n) for part in parts) for n in range(count)] == [1] * count
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/2/3", "-1/2"])
+def test_what_is_no_shard_is_refused(text):
+    with pytest.raises(PseudoshotError, match="is no shard"):
+        Shard.parse(text)
+
+
+def test_every_file_is_listed():
+    assert set(all_studies()) == {path.stem for path in SOURCE.glob("*.toml")}
+
+
+@pytest.mark.parametrize("name", all_studies())
+def test_the_settings_of_every_study_are_possible(name):
+    """At the paper's size and at a laptop's; figures are accuracies in a possible number."""
+    study = get_study(name)
+    for run, own in study.runs.items():
+        options = {"recipe": "paper", "data": "cifar-fs", **study.options(run)}
+        if "start" not in own:
+            for backbone in (study.backbone, "conv4"):
+                resolve({"backbone": backbone, **options})
+    for paper in study.paper:
+        assert all(20 < v <= 100 for figures in paper.figures.values() for v in figures)
+        assert all(len(figures) <= len(paper.shots) for figures in paper.figures.values())
+    assert {claim.of for claim in study.claims} <= set(QUANTITIES)
+
+
+def test_rivals_are_all_methods_of_its_table_that_there_are():
+    runs = {options["method"] for options in get_study("rivals").runs.values()}
+    assert {"vanilla", "simclr", "moco-v2", "mochi", "umtra", "aal", "protoclr"} <= runs
+    assert runs <= set(METHODS)
+
+
+def test_studies_share_runs_of_the_same_settings():
+    """However they are written: the baseline is SES, SNS and 512 tasks."""
+    names = ["tasks", "similarity", "sampling", "norms"]
+    plan = make_plan([get_study(name) for name in names], order())
+    same = {
+        plan.cells[key][0]
+        for key in plan.cells
+        if key[1].name in ("512 tasks", "SNS", "SES") and key[2] == 0
+    }
+    assert len(same) == 1
+    assert len(plan.jobs) == 5 + 3 + 1  # numbers of tasks, other similarities, Hard Task
+
+
+def test_seeds_budgets_and_data_are_runs_of_their_own():
+    study = [get_study("combined")]
+    plans = [
+        order(),
+        order(seeds=2),
+        order(budget=Budget(seconds=30.0)),
+        order(backbone="resnet12"),
+    ]
+    first, two, shorter, other = (set(make_plan(study, given).jobs) for given in plans)
+    assert first < two
+    assert len(two) == 2 * len(first)
+    assert not first & shorter
+    assert not first & other
+
+
+def test_the_papers_budget_has_the_papers_network():
+    study = get_study("combined")
+    (job, *_) = make_plan([study], order(budget=Budget())).jobs.values()
+    assert job.run.options["backbone"] == "resnet12"
+    (job, *_) = make_plan([study], order()).jobs.values()
+    assert job.run.options["backbone"] == "conv4"
+
+
+def test_what_is_too_large_for_a_budget_is_skipped():
+    studies = [get_study("benchmark-wrn28-10"), get_study("combined")]
+    plan = make_plan(studies, order())
+    assert plan.skipped == {
+        "benchmark-wrn28-10": "its networks need a budget of 10h or more per run"
+    }
+    assert not make_plan(studies, order(budget=Budget())).skipped
+
+
+def test_a_fine_tuning_comes_after_its_start_and_goes_with_it():
+    plan = make_plan([get_study("labels")], order(seeds=2))
+    jobs = list(plan.jobs.values())
+    places = {job.run.identity: n for n, job in enumerate(jobs)}
+    tuned = [job.run for job in jobs if job.run.start is not None]
+    assert len(tuned) == 2 * 5 * 3
+    for run in tuned:
+        assert places[run.start.identity] < places[run.identity]
+        assert run.start.seed == run.seed
+    parts = [share(jobs, Shard(n, 4)) for n in (1, 2, 3, 4)]
+    assert sorted(places[job.run.identity] for part in parts for job in part) == list(
+        range(len(jobs))
+    )
+    for part in parts:
+        there = {job.run.identity for job in part}
+        assert all(job.run.start.identity in there for job in part if job.run.start)
+
+
+def test_a_run_that_cannot_be_costs_itself_alone():
+    text = 'title=""\nwhere=""\nasks=""\n[runs]\ngood={}\nbad={way=65}'
+    plan = make_plan([read_study("s", text)], order())
+    assert len(plan.jobs) == 1
+    assert "way 65 does not fit" in plan.refused["s", "bad"]
+
+
+@pytest.mark.parametrize("text", ["title = 1", "runs = [", "[runs]\nA = {start = 'B'}"])
+def test_a_file_that_is_no_study_is_refused(text):
+    with pytest.raises(PseudoshotError, match="study 's'"):
+        read_study("s", text)

@@ -1,0 +1,290 @@
+"""Studies as they are run: shared, interrupted, by several processes, with reasons for gaps."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from safetensors.torch import load_file
+
+from pseudoshot.evaluation.records import read_records
+from pseudoshot.studies import run_studies
+from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.training.run_folder import RunFolder
+from tests.cli.entry import ENTRY, here, refused
+
+TINY = """
+title = "Tiny"
+where = "nowhere"
+asks = "Whether it runs."
+backbone = "conv4"
+common = { size = 16, images = 8, query = 2, tasks = 4 }
+"""
+FIRST = (
+    TINY
+    + """
+[runs]
+"Baseline" = { method = "baseline" }
+"HMS" = { method = "hms" }
+"tuned" = { start = "Baseline", labels = 1.0, images = 4, epochs = 2 }
+
+[[paper]]
+backbone = "conv4"
+figures."HMS" = [48.12, 65.33]
+figures."another" = [40.0]
+
+[[claims]]
+says = "HMS is above the baseline"
+better = "HMS"
+than = ["Baseline"]
+"""
+)
+SECOND = (
+    TINY
+    + """
+curves = ["loss"]
+[runs]
+"SES" = { method = "baseline" }
+[evaluations]
+"two" = { way = 2, shots = [1] }
+"elsewhere" = { on = "cub" }
+"linear" = { linear = true }
+"map" = { tsne = true, way = 2, shots = [1] }
+"""
+)
+SHORT = {"budget": "2 epochs", "tasks": 20}
+
+
+def pictures(folder: Path, classes: int, each: int, seed: int) -> str:
+    pixels = np.random.default_rng(seed).integers(0, 256, (classes, each, 16, 16, 3), np.uint8)
+    for label, images in enumerate(pixels):
+        place = folder / f"class{label}"
+        place.mkdir(parents=True)
+        for number, image in enumerate(images):
+            Image.fromarray(image).save(place / f"{number}.png")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """Two studies that share a run, images to train on, and others to measure on."""
+    folder = tmp_path_factory.mktemp("studies")
+    (folder / "first.toml").write_text(FIRST)
+    (folder / "second.toml").write_text(SECOND)
+    pictures(folder / "train", 5, 12, seed=0)
+    pictures(folder / "test", 5, 20, seed=1)
+    return folder
+
+
+def run(place: Path, out: str, *names: str, **options: object) -> list[Path]:
+    files = [str(place / f"{name}.toml") for name in names]
+    given = {"test": str(place / "test"), "data_root": place / "no sets", **SHORT, **options}
+    return run_studies(files, place / "train", place / out, **given)
+
+
+@pytest.fixture(scope="module")
+def finished(place) -> Path:
+    run(place, "finished", "first", "second", seeds=2)
+    return place / "finished"
+
+
+def folders(out: Path) -> list[Path]:
+    return sorted(path for path in (out / "runs").iterdir() if path.is_dir())
+
+
+def test_runs_are_trained_once_for_all_studies(finished):
+    assert len(folders(finished)) == 2 * 3
+    assert all(RunFolder(folder).finished for folder in folders(finished))
+    measured = [len(read_records(folder)) for folder in folders(finished)]
+    assert sorted(measured) == [1, 1, 1, 1, 4, 4]  # the first study's, and three more of the second
+
+
+def test_a_second_time_nothing_is_done(place, finished, monkeypatch):
+    monkeypatch.setattr("pseudoshot.studies.running._work", None)
+    before = {path: path.stat().st_mtime_ns for path in (finished / "runs").rglob("*")}
+    # what is refused is tried again: here nothing else is left
+    assert run(place, "finished", "first", seeds=2) == [finished / "first.html"]
+    assert {path: path.stat().st_mtime_ns for path in (finished / "runs").rglob("*")} == before
+
+
+def test_each_seed_has_tasks_of_its_own_and_methods_share_them(finished):
+    by_seed = {}
+    for folder in folders(finished):
+        seed = RunFolder(folder).read_settings().seed
+        by_seed.setdefault(seed, set()).update(record.seed for record in read_records(folder))
+    assert by_seed == {0: {0}, 1: {1}}
+
+
+def test_the_page_holds_all_of_it(finished):
+    page = (finished / "first.html").read_text()
+    for word in ("HMS is above the baseline", "48.12", "another", "undecided", "CPU seconds"):
+        assert word in page
+    assert "first.toml --data" in page
+    assert "http" not in page.replace("http://www.w3.org", "")  # nothing from outside
+    rows = list(csv.DictReader((finished / "first.csv").open()))
+    ours = {(row["row"], row["shots"]): row for row in rows}
+    assert ours["HMS", "1"]["paper"] == "48.12"
+    assert ours["HMS", "1"]["seeds"] == "2"
+    assert ours["another", "1"]["accuracy"] == ""
+    assert "| HMS |" in (finished / "first.md").read_text()
+    assert "first.html" in (finished / "index.html").read_text()
+    assert "HMS is above the baseline" in (finished / "claims.md").read_text()
+
+
+def test_tables_are_what_the_records_say(finished):
+    found = {}
+    for folder in folders(finished):
+        settings = RunFolder(folder).read_settings()
+        if settings.method.name == "hms":
+            (record,) = read_records(folder)
+            found[settings.seed] = record.results[0].accuracy
+    rows = list(csv.DictReader((finished / "first.csv").open()))
+    (row,) = (row for row in rows if (row["row"], row["shots"]) == ("HMS", "1"))
+    assert float(row["accuracy"]) == pytest.approx(sum(found.values()) / 2, abs=1e-4)
+    spread = abs(found[0] - found[1]) / 2  # the half-width of two is 12.706 times this
+    assert float(row["interval"]) == pytest.approx(12.706 * spread, rel=1e-3, abs=1e-4)
+
+
+def test_cpu_seconds_are_in_the_log(finished):
+    for folder in folders(finished):
+        log = RunFolder(folder).read_log()
+        assert 0 < log[0]["cpu_seconds"] <= log[-1]["cpu_seconds"]
+
+
+def test_what_cannot_be_measured_has_a_reason(finished):
+    page = (finished / "second.html").read_text()
+    assert "&#x27;cub&#x27; was not found" in page
+    assert "Not there yet" not in page
+
+
+def test_linear_evaluation_and_map_are_on_the_pages_of_study_and_run(finished):
+    page = (finished / "second.html").read_text()
+    assert ">linear</th>" in page
+    assert "t-SNE of SES" in page
+    reports = [(folder / "report.html").read_text() for folder in folders(finished)]
+    assert sum("A map of old and new classes" in report for report in reports) == 2
+    assert sum("linear evaluation" in report for report in reports) == 2
+
+
+def test_a_fine_tuning_names_its_start(finished):
+    runs = [RunFolder(folder).read_settings() for folder in folders(finished)]
+    tuned = [settings for settings in runs if settings.start_from]
+    assert {Path(settings.start_from).parent for settings in tuned} == {
+        (finished / "runs").resolve()
+    }
+    assert len(tuned) == 2
+
+
+def command(place: Path, out: str, *words: str) -> list[str]:
+    given = [str(ENTRY), "study", str(place / "first.toml"), "--data", str(place / "train")]
+    given += ["--test", str(place / "test"), "--out", str(place / out), "--tasks", "20"]
+    return [*given, *words]
+
+
+def wait_for(condition, process: subprocess.Popen) -> None:
+    end = time.monotonic() + 240
+    while not condition():
+        assert process.poll() is None, "it ended before"
+        assert time.monotonic() < end, "it hangs"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143)])
+def test_a_study_that_is_killed_goes_on_and_comes_to_the_same(place, number, code):
+    """The process at work notices that its parent is gone, saves its run and ends."""
+    out = place / f"killed-{number}"
+    words = command(place, out.name, "--budget", "30 epochs")
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    wait_for(lambda: any(out.glob("runs/*/log.jsonl")), process)
+    process.send_signal(number)
+    assert process.wait() == code
+    (begun, *_) = (path.parent for path in out.glob("runs/*/log.jsonl"))
+    assert subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode == 0
+    if number == signal.SIGKILL:
+        run(place, "unbroken", "first", budget="30 epochs")
+    same = place / "unbroken" / "runs" / begun.name / "model.safetensors"
+    if same.is_file():
+        ours, theirs = load_file(begun / "model.safetensors"), load_file(same)
+        assert all((ours[name] == theirs[name]).all() for name in theirs)
+    log = RunFolder(begun).read_log()
+    assert [record["step"] for record in log] == sorted({record["step"] for record in log})
+
+
+def test_two_processes_in_one_folder_share_the_work(place):
+    words = command(place, "shared", "--budget", "2 epochs")
+    both = [subprocess.Popen(words, stderr=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    out = place / "shared"
+    assert len(folders(out)) == 3
+    assert [len(read_records(folder)) for folder in folders(out)] == [1, 1, 1]
+
+
+def test_a_budget_of_seconds_is_measured_once(place):
+    run(place, "timed", "first", budget="2s", seeds=2)
+    costs = sorted((place / "timed" / "costs").iterdir())
+    assert len(costs) == 3  # seeds share them
+    steps = {}
+    for folder in folders(place / "timed"):
+        settings = RunFolder(folder).read_settings()
+        kind = (settings.method.name, settings.start_from is None)
+        steps.setdefault(kind, set()).add(RunFolder(folder).read_log()[-1]["step"])
+    assert all(len(found) == 1 for found in steps.values())
+    told = json.loads(costs[0].read_text())
+    assert told["step"]["cpu_seconds"] > 0
+
+
+def test_shards_do_their_part_alone(place):
+    done = []
+    for shard in ("1/2", "2/2"):
+        run(place, "sharded", "first", shard=shard)
+        done.append(len(folders(place / "sharded")))
+    assert done == [2, 3]  # the fine-tuning goes with its start
+    assert "Not there yet" not in (place / "sharded" / "first.html").read_text()
+
+
+def test_too_few_classes_are_a_reason_not_an_end(place, tmp_path):
+    few = pictures(tmp_path / "few", 3, 20, seed=2)
+    out = tmp_path / "out"
+    run(place, str(out), "first", test=few)
+    assert "5-way tasks need 5 classes" in (out / "first.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("hedas",), "unknown study 'hedas', did you mean 'heads'"),
+        (("nowhere.toml",), "cannot be read"),
+        (("heads", "--budget", "soon"), "--budget 'soon' is no budget"),
+        (("heads", "--budget", "0s"), "is no budget"),
+        (("heads", "--shard", "3/2"), "is no shard"),
+        (("heads", "--seeds", "0"), "--seeds must be at least 1"),
+        (("heads", "--tasks", "1"), "--tasks must be at least 2"),
+        (("heads", "--jobs", "0"), "--jobs must be at least 1"),
+        (("heads", "--data", "folder"), "give --test"),
+        (("heads", "--data", "cifar-fs"), "'cifar-fs' was not found"),
+        (("benchmark-resnet12",), "cannot be run at this budget"),
+    ],
+)
+def test_what_is_impossible_is_one_sentence(words, message, tmp_path):
+    refused(here("study", *words, "--out", tmp_path / "out"), message)
+
+
+def test_the_list_names_every_study():
+    told = here("study").stdout
+    assert "transformer-layers" in told
+    assert "pseudoshot study NAME" in told
+
+
+def test_an_error_in_a_process_is_not_taken_for_success(place, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(place / "broken"), *sys.path]))
+    (place / "broken").mkdir()
+    (place / "broken" / "sitecustomize.py").write_text("import os\nos._exit(3)\n")
+    with pytest.raises(PseudoshotError, match="ended before its work was done"):
+        run(place, "broken-out", "first")
