@@ -23,7 +23,7 @@ from pseudoshot.settings.resolve import resolve, validated
 from pseudoshot.settings.train_options import TrainOptions
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
-from tests.cli.entry import pseudoshot as command
+from tests.cli.entry import here
 from tests.pictures import draw_noise
 
 ROOT = Path(__file__).parents[2]
@@ -163,7 +163,7 @@ def test_options_win_over_the_config_file_and_a_dry_run_leaves_nothing(tmp_path)
         "[data]\nsize = 16\n[optimisation]\nepochs = 5\n"
     )
     before = sorted(tmp_path.rglob("*"))
-    result = command(
+    result = here(
         "train", tmp_path / "photos", "--config", tmp_path / "run.toml", "--dry-run", "--epochs", 2
     )
     assert result.returncode == 0, result.stderr
