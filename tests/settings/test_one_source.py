@@ -79,7 +79,8 @@ def test_no_two_parts_share_an_option():
 
 def test_run_json_holds_the_tree(tmp_path):
     draw_noise(tmp_path / "photos", 24, 16)
-    train(tmp_path / "photos", tmp_path / "run", images=4, tasks=2, size=16, epochs=1, seed=3)
+    few = {"images": 4, "tasks": 2, "size": 16, "epochs": 1, "episodes_per_epoch": 1}
+    train(tmp_path / "photos", tmp_path / "run", seed=3, **few)
     tree = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
     assert tree.keys() == RunSettings.model_fields.keys()
     for part, registry in REGISTRIES.items():
