@@ -39,6 +39,8 @@ IMAGES = 300
 PAUSE = 1.0  # seconds between what a client does, on average
 HALF_SENDERS = 10
 
+Sent = tuple[str, str, bytes, str]  # method, path, body, kind
+
 
 @dataclass
 class Phase:
@@ -136,7 +138,7 @@ async def client(port: int, session: str, phase: Phase, seed: int) -> None:
             version = json.loads(connection.content)["version"]
 
 
-def bombs(session: str) -> list[tuple[str, str, bytes, str]]:
+def bombs(session: str) -> list[Sent]:
     """What no server should choke on."""
     found = []
     for side in (11_585, 5_700):  # refused by its header; just allowed
@@ -155,7 +157,7 @@ def bombs(session: str) -> list[tuple[str, str, bytes, str]]:
     return found
 
 
-async def attacker(port: int, sent: list[tuple[str, str, bytes, str]], phase: Phase) -> None:
+async def attacker(port: int, sent: list[Sent], phase: Phase) -> None:
     for method, path, body, kind in itertools.cycle(sent):
         await asyncio.sleep(0.01)
         connection = Connection(port)
@@ -180,13 +182,13 @@ async def half_sender(port: int, phase: Phase, number: int) -> None:
             writer.close()
 
 
-def attack(port: int, session: str, ended: Event, told: Queue[Counter[str]]) -> None:
+def attack(port: int, sent: list[Sent], ended: Event, told: Queue[Counter[str]]) -> None:
     """In a process of its own, or the clients would wait for it, not for the server."""
     phase = Phase()
 
     async def until_the_end() -> None:
         halves = (half_sender(port, phase, number) for number in range(HALF_SENDERS))
-        async with running(attacker(port, bombs(session), phase), *halves):
+        async with running(attacker(port, sent, phase), *halves):
             while not ended.is_set():
                 await asyncio.sleep(0.1)
 
@@ -243,7 +245,8 @@ async def measured(server: subprocess.Popen[str], port: int, clients: int, secon
     async with running(*people(alone), watch(server.pid, alone)):
         await asyncio.sleep(seconds)
     ended, told = multiprocessing.Event(), multiprocessing.Queue()
-    others = multiprocessing.Process(target=attack, args=(port, session, ended, told), daemon=True)
+    work = (port, bombs(session), ended, told)  # made before: that costs the attacker, not us
+    others = multiprocessing.Process(target=attack, args=work, daemon=True)
     others.start()
     async with running(*people(attacked), watch(server.pid, attacked)):
         await asyncio.sleep(seconds)

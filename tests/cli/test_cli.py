@@ -30,6 +30,9 @@ def trained(photos, tmp_path_factory) -> Path:
     assert "skipped 1 of 61 files" in result.stderr
     assert "60 images, 7 steps of" in result.stderr, "how long it will take, before it starts"
     assert f"pseudoshot evaluate {run} FOLDER" in result.stdout
+    last = result.stdout.splitlines()[-1]
+    for words in ("pseudoshot serve", "pseudoshot classify", "report.html"):
+        assert words in last, "what comes next"
     return run
 
 
@@ -47,22 +50,22 @@ def test_a_folder_of_photos_trains_and_is_measured(photos, trained):
 
 def test_the_table_says_what_the_json_says(photos, trained):
     options = ("evaluate", trained, photos, "--way", 2, "--shot", 1, "--shot", 3, "--tasks", 100)
-    answer = json.loads(pseudoshot(*options, "--json").stdout)
-    table = pseudoshot(*options).stdout
+    answer = json.loads(here(*options, "--json").stdout)
+    table = here(*options).stdout
     for result in answer["results"]:
         assert f"{result['accuracy']:.2f} ± {result['interval']:.2f}" in table
 
 
 def test_help_teaches():
-    assert "unlabelled" in pseudoshot("--help").stdout
+    assert "unlabelled" in here("--help").stdout
     for command in ("train", "evaluate", "demo", "data"):
-        result = pseudoshot(command, "--help")
+        result = here(command, "--help")
         assert result.returncode == 0
         assert "Usage" in result.stdout
 
 
 def test_data_lists_every_set(tmp_path):
-    listing = pseudoshot("data", "--data-root", tmp_path).stdout
+    listing = here("data", "--data-root", tmp_path).stdout
     for name in (
         "glyphs",
         "cifar-fs",
@@ -145,7 +148,7 @@ def test_a_finished_run_is_never_overwritten(photos, trained):
 
 
 def test_an_unknown_command_names_the_known():
-    result = pseudoshot("trian")
+    result = here("trian")
     assert result.returncode != 0
     assert "train" in result.stdout + result.stderr
 
@@ -160,10 +163,10 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(photos, tmp_path):
 def test_a_real_set_trains_an_epoch_and_is_measured(name, real_data, tmp_path):
     run = tmp_path / "run"
     options = ["--size", "16", "--images", "500", "--query", "1", "--epochs", "1"]
-    result = pseudoshot("train", f"{name}:val", "--out", run, *options, root=real_data)
+    result = here("train", f"{name}:val", "--out", run, *options, root=real_data)
     assert result.returncode == 0, result.stderr
     assert f"pseudoshot evaluate {run} {name}\n" in result.stdout
-    result = pseudoshot("evaluate", run, name, "--tasks", 200, "--json", root=real_data)
+    result = here("evaluate", run, name, "--tasks", 200, "--json", root=real_data)
     answer = json.loads(result.stdout)
     assert answer["data"] == f"{name}:test"
     assert [r["shot"] for r in answer["results"]] == (
@@ -174,17 +177,17 @@ def test_a_real_set_trains_an_epoch_and_is_measured(name, real_data, tmp_path):
 @pytest.mark.real_data
 def test_photos_of_another_size_and_domain_are_measured(real_data, trained):
     birds = real_data / "CUB_200_2011" / "images"
-    result = pseudoshot("evaluate", trained, birds, "--tasks", 200, "--json", root=real_data)
+    result = here("evaluate", trained, birds, "--tasks", 200, "--json", root=real_data)
     assert result.returncode == 0, result.stderr
     assert [r["shot"] for r in json.loads(result.stdout)["results"]] == [1, 5, 20]
 
 
 def test_methods_are_listed_with_their_settings():
-    result = pseudoshot("methods")
+    result = here("methods")
     assert result.returncode == 0
     for word in ("hms", "tsp-head", "metaoptnet", "strength 0.5", "Algorithm 4"):
         assert word in result.stdout
-    one = pseudoshot("methods", "tsp-head")
+    one = here("methods", "tsp-head")
     assert "--attention-dropout" in one.stdout
     refused(here("methods", "hmss"), "did you mean 'hms'")
 
@@ -194,7 +197,7 @@ def test_a_methods_setting_is_given_by_name_and_an_unknown_one_names_the_valid(p
     arguments = ("train", photos, "--out", run, "--method", "hms", *SMALL)
     refused(here(*arguments, "--strenght", "0.5"), "strenght.*--strength")
     refused(here(*arguments, "--strength", "2"), "--strength 2.0: .*less than or equal to 1")
-    result = pseudoshot(*arguments, "--strength", "0.2", "--neighbours-from", "batch")
+    result = here(*arguments, "--strength", "0.2", "--neighbours-from", "batch")
     assert result.returncode == 0, result.stderr
     settings = json.loads((run / "run.json").read_text())["settings"]["method"]
     assert (settings["strength"], settings["neighbours_from"]) == (0.2, "batch")
@@ -202,15 +205,13 @@ def test_a_methods_setting_is_given_by_name_and_an_unknown_one_names_the_valid(p
 
 def test_fine_tuning_and_classifiers(trained, photos, tmp_path):
     tuned = tmp_path / "tuned"
-    result = pseudoshot(
-        "finetune", trained, photos, "--labels", "0.5", "--epochs", "1", "--out", tuned
-    )
+    result = here("finetune", trained, photos, "--labels", "0.5", "--epochs", "1", "--out", tuned)
     assert result.returncode == 0, result.stderr
     assert "60 images, 10 steps of" in result.stderr, "how long it will take, before it starts"
     arguments = ("evaluate", tuned, photos, "--way", "3", "--query", "5", "--tasks", "20", "--json")
-    scores = json.loads(pseudoshot(*arguments, "--shot", "1", "--classifier", "svm").stdout)
+    scores = json.loads(here(*arguments, "--shot", "1", "--classifier", "svm").stdout)
     assert (scores["classifier"], scores["setting"]) == ("svm", "inductive")
-    assert json.loads(pseudoshot(*arguments, "--pseudo").stdout)["note"]
+    assert json.loads(here(*arguments, "--pseudo").stdout)["note"]
     refused(here(*arguments, "--classifier", "feat"), "has no head")
     refused(here(*arguments, "--classifier", "fate"), "did you mean 'feat'")
 
@@ -223,8 +224,9 @@ def test_fine_tuning_and_classifiers(trained, photos, tmp_path):
     ],
 )
 def test_a_process_of_its_own_refuses_alike(arguments, message, tmp_path):
-    refused(pseudoshot(*arguments), message)
-    assert pseudoshot(*arguments).stderr.strip() == here(*arguments).stderr.strip()
+    result = pseudoshot(*arguments)
+    refused(result, message)
+    assert result.stderr.strip() == here(*arguments).stderr.strip()
 
 
 COMMANDS = {
@@ -269,13 +271,6 @@ def test_what_was_meant_is_named(typed, meant):
     result = here(*typed)
     refused(result, f"[Dd]id you mean {meant}")
     assert len(result.stderr.strip().splitlines()) == 1
-
-
-def test_the_last_line_of_a_training_names_what_comes_next(photos, tmp_path):
-    result = pseudoshot("train", photos, "--out", tmp_path / "run", *SMALL)
-    last = result.stdout.splitlines()[-1]
-    for words in ("pseudoshot serve", "pseudoshot classify", "report.html"):
-        assert words in last
 
 
 def test_a_finished_run_is_trained_further(photos, trained, tmp_path):

@@ -82,7 +82,7 @@ def test_classify_takes_a_corrected_table_for_examples(images, tmp_path):
 
 
 def test_classify_copies_where_asked_and_rejects_the_doubtful(support, images, tmp_path):
-    result = pseudoshot(
+    result = here(
         *("classify", MODEL, "--support", support, "--images", images, "--reject", "1"),
         *("--csv", tmp_path / "l.csv", "--sort-into", tmp_path / "out", "--copy"),
         *("--classifier", "ridge"),
@@ -100,7 +100,7 @@ def test_classify_takes_a_saved_classifier_whatever_its_classes_are_called(
     names = ["../../up", "a/b", "con:"]
     shown = [str(support / kind / "0.jpg") for kind in KINDS]
     save_classifier(FewShotClassifier(MODEL).fit(shown, names), tmp_path / "c.safetensors")
-    result = pseudoshot(
+    result = here(
         *("classify", tmp_path / "c.safetensors", "--images", images),
         *("--csv", tmp_path / "l.csv", "--sort-into", tmp_path / "out"),
     )
@@ -182,7 +182,7 @@ def test_home_folders_and_names_that_are_no_text(support, images, tmp_path, monk
     shutil.copytree(images, tmp_path / "images")
     shutil.copytree(support / "ash", tmp_path / "examples" / os.fsdecode(b"caf\xe9"))
     shutil.copytree(support / "elm", tmp_path / "examples" / "elm")
-    result = pseudoshot(
+    result = here(
         *("classify", MODEL, "--support=~/examples", "--images=~/images"),
         *("--csv", tmp_path / "l.csv", "--sort-into", tmp_path / "sorted"),
     )
@@ -194,7 +194,7 @@ def test_home_folders_and_names_that_are_no_text(support, images, tmp_path, monk
 
 
 def test_suggest_names_files_of_every_kind(images):
-    result = pseudoshot("suggest", MODEL, "--images", images, "--count", "3")
+    result = here("suggest", MODEL, "--images", images, "--count", "3")
     assert result.returncode == 0, result.stderr
     named = result.stdout.split()
     assert len(named) == 3
@@ -202,13 +202,13 @@ def test_suggest_names_files_of_every_kind(images):
 
 
 def test_embed_writes_arrays_without_objects(images, support, tmp_path):
-    result = pseudoshot("embed", MODEL, support, "--out", tmp_path / "e.npz")
+    result = here("embed", MODEL, support, "--out", tmp_path / "e.npz")
     assert result.returncode == 0, result.stderr
     with np.load(tmp_path / "e.npz", allow_pickle=False) as arrays:
         assert arrays["embeddings"].shape == (6, 64)
         assert arrays["classes"][arrays["labels"]].tolist() == sorted(2 * KINDS)
         assert arrays["files"][0] == "ash/0.jpg"
-    result = pseudoshot("embed", MODEL, images, "--out", tmp_path / "f.npz")
+    result = here("embed", MODEL, images, "--out", tmp_path / "f.npz")
     with np.load(tmp_path / "f.npz", allow_pickle=False) as arrays:
         assert sorted(arrays) == ["embeddings", "files"]
 
@@ -216,7 +216,7 @@ def test_embed_writes_arrays_without_objects(images, support, tmp_path):
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     file = tmp_path_factory.mktemp("export") / "model.onnx"
-    result = pseudoshot("export", MODEL, file)
+    result = here("export", MODEL, file)
     assert result.returncode == 0, result.stderr
     assert "divide bytes by 255" in result.stdout
     return file

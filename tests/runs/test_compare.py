@@ -58,7 +58,7 @@ def test_the_command_prints_a_table_or_one_object(runs: tuple[Path, Path]) -> No
     assert [run["run"] for run in answer["runs"]] == [*map(str, runs), "conv4-cifar-fs"]
     assert [len(run["differences"]) for run in answer["runs"]] == [0, 2, 2]
 
-    table = command("compare", *runs, "conv4-cifar-fs", "glyphs", *TASKS).stdout
+    table = here("compare", *runs, "conv4-cifar-fs", "glyphs", *TASKS).stdout
     for run in answer["runs"]:
         for found in run["differences"]:
             mark = " *" if found["excludes_zero"] else " │"

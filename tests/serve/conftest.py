@@ -1,4 +1,5 @@
-"""A browser for all tests of the page, and a project of each test's own over the same images."""
+"""What tests of the server share: a client over a folder, a browser, and for each test of the page
+a project of its own over the same images."""
 
 from __future__ import annotations
 
@@ -10,6 +11,22 @@ from playwright.sync_api import sync_playwright
 from pseudoshot.serve.session import Session
 from tests.pictures import draw_trees
 from tests.serve.browsing import BROWSERS, OFFLINE, serving
+from tests.serve.serving import MODEL, asked
+
+
+@pytest.fixture(scope="module")
+def session(folder):
+    """Of the images in the test file's `folder`."""
+    session = Session(MODEL, folder).begin().wait()
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def client(session):
+    """Of a server with a project of its own over the test file's `session`."""
+    with asked(session) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +49,7 @@ def trees(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tree_session(trees):
-    session = Session("conv4-cifar-fs", trees).begin().wait()
+    session = Session(MODEL, trees).begin().wait()
     yield session
     session.close()
 
@@ -45,7 +62,7 @@ def address(tree_session):
 
 @pytest.fixture
 def without_images():
-    session = Session("conv4-cifar-fs")
+    session = Session(MODEL)
     with serving(session) as address:
         yield address
     session.close()

@@ -39,19 +39,6 @@ def folder(tmp_path_factory):
     return root / "images"
 
 
-@pytest.fixture(scope="module")
-def session(folder):
-    session = Session(MODEL, folder).begin().wait()
-    yield session
-    session.close()
-
-
-@pytest.fixture
-def client(session):
-    with asked(session) as client:
-        yield client
-
-
 @pytest.fixture
 def empty():
     """No folder: images are uploaded."""

@@ -21,19 +21,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def session(folder):
-    session = Session(MODEL, folder).begin().wait()
-    yield session
-    session.close()
-
-
-@pytest.fixture
-def client(session):
-    with asked(session) as client:
-        yield client
-
-
 def test_a_project_begins_empty_and_changes_by_name(client):
     assert client.get("/project").json() == {
         "version": 0,

@@ -27,18 +27,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def session(folder):
-    session = Session(MODEL, folder).begin().wait()
-    yield session
-    session.close()
-
-
 @pytest.fixture
-def client(session):
-    with asked(session) as client:
-        labelled(client, **{kind: [f"{kind}/{i}.jpg" for i in range(3)] for kind in KINDS})
-        yield client
+def client(client):
+    labelled(client, **{kind: [f"{kind}/{i}.jpg" for i in range(3)] for kind in KINDS})
+    return client
 
 
 def sort(client, **fields):

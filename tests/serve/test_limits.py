@@ -21,7 +21,7 @@ from pseudoshot.serve import session as sessions
 from pseudoshot.serve.api import build_app
 from pseudoshot.serve.session import Session
 from pseudoshot.tools.errors import PseudoshotError
-from tests.serve.serving import ADDRESS, MODEL, asked, png
+from tests.serve.serving import ADDRESS, MODEL, png
 
 ANY = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 READING = ("/classify", "/sort", "/csv", "/classifier", "/propose", "/sort-into")
@@ -34,12 +34,6 @@ def session():
     session.add({f"{i}.png": png(i) for i in range(3)})
     yield session
     session.close()
-
-
-@pytest.fixture
-def client(session):
-    with asked(session) as client:
-        yield client
 
 
 def test_bodies_are_bounded_by_what_they_are_for(client, monkeypatch):

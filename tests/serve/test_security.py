@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from pseudoshot.serve.api import build_app
 from pseudoshot.serve.security import is_loopback, names_of
 from pseudoshot.serve.session import Session
-from tests.serve.serving import MODEL, asked
+from tests.serve.serving import MODEL
 
 TOKEN = "a-token-that-nobody-guesses"
 LINK = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
@@ -21,12 +21,6 @@ def session():
     session = Session(MODEL)
     yield session
     session.close()
-
-
-@pytest.fixture
-def client(session):
-    with asked(session) as client:
-        yield client
 
 
 @pytest.fixture

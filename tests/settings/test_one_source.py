@@ -23,7 +23,7 @@ from pseudoshot.settings.resolve import resolve, validated
 from pseudoshot.settings.train_options import TrainOptions
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
-from tests.cli.entry import pseudoshot as command
+from tests.cli.entry import here
 from tests.pictures import draw_noise
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +79,8 @@ def test_no_two_parts_share_an_option():
 
 def test_run_json_holds_the_tree(tmp_path):
     draw_noise(tmp_path / "photos", 24, 16)
-    train(tmp_path / "photos", tmp_path / "run", images=4, tasks=2, size=16, epochs=1, seed=3)
+    few = {"images": 4, "tasks": 2, "size": 16, "epochs": 1, "episodes_per_epoch": 1}
+    train(tmp_path / "photos", tmp_path / "run", seed=3, **few)
     tree = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
     assert tree.keys() == RunSettings.model_fields.keys()
     for part, registry in REGISTRIES.items():
@@ -163,7 +164,7 @@ def test_options_win_over_the_config_file_and_a_dry_run_leaves_nothing(tmp_path)
         "[data]\nsize = 16\n[optimisation]\nepochs = 5\n"
     )
     before = sorted(tmp_path.rglob("*"))
-    result = command(
+    result = here(
         "train", tmp_path / "photos", "--config", tmp_path / "run.toml", "--dry-run", "--epochs", 2
     )
     assert result.returncode == 0, result.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import signal
 import socket
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from pseudoshot.tools.allocator import share_one_arena
 from pseudoshot.tools.errors import PseudoshotError
 
 
@@ -40,6 +42,7 @@ def serve(
     from pseudoshot.serve.session import Session
     from pseudoshot.serve.store import Store, project_file
 
+    share_one_arena()
     listening = _listen(host, port)
     address, port = listening.getsockname()[:2]
     token = None if is_loopback(address) else secrets.token_urlsafe(24)
@@ -49,6 +52,7 @@ def serve(
     called = names_of(host, listening, names)
     app = build_app(session, store, called, token, f"pseudoshot-{port}")
     session.begin()
+    gc.freeze()  # what is there now stays: not to be looked through while clients wait
     warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # there are limits of our own
     # uvicorn raises the signal again once it has ended, which would end us before the rest is done
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -60,7 +64,7 @@ def serve(
         finally:
             session.close()
             store.close()
-            server.all_is_done()
+            server.leave()
 
 
 def _shown(host: str, port: int, token: str | None) -> str:

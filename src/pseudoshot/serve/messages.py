@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict
 
 from pseudoshot.serve.edits import MOST_EDITS, Edit
 from pseudoshot.serve.exchange import Settings
 from pseudoshot.serve.project import Class, Confidence, Label, Strict
 
 Number = Annotated[int, Field(ge=0, le=2**31)]
+MOST_EXAMPLES = 20_000  # in one request
 SessionName = Annotated[str, Field(max_length=100)]
 
 
@@ -129,8 +131,10 @@ class Groups(BaseModel):
     groups: list[GroupAnswer]
 
 
-class Example(Strict):
-    """An image and the class a person put it in."""
+class Example(TypedDict):
+    """An image and the class a person put it in; a dictionary, as there may be thousands."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
     image: Number
     label: Label
@@ -139,10 +143,10 @@ class Example(Strict):
 class Examples(Sort):
     """All that is known: everything else follows from it."""
 
-    examples: Annotated[list[Example], Field(min_length=1, max_length=20_000)]
+    examples: Annotated[list[Example], Field(min_length=1, max_length=MOST_EXAMPLES)]
 
     def by_image(self) -> dict[int, str]:
-        return {example.image: example.label for example in self.examples}
+        return {example["image"]: example["label"] for example in self.examples}
 
 
 class Classified(BaseModel):

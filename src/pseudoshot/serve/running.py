@@ -7,6 +7,7 @@ import faulthandler
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -72,6 +73,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: Any, last_wish: Callable[[], None]) -> None:
         self._last_wish = last_wish
+        self._asked_by: int | None = None  # the signal that ends it
         config = uvicorn.Config(
             app,
             http=ImpatientProtocol,
@@ -86,7 +88,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        first = not self.should_exit
+        first, self._asked_by = self._asked_by is None, sig
         super().handle_exit(sig, frame)
         if first:
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of what is cut short
@@ -96,12 +98,20 @@ class Server(uvicorn.Server):
             timer.daemon = True
             timer.start()
 
-    def all_is_done(self) -> None:
-        """What is left is the interpreter's own end, which may take as long as it does."""
-        faulthandler.cancel_dump_traceback_later()
+    def leave(self) -> None:
+        """End the process, if it was asked to end: nothing is left to be done, but the interpreter
+        would wait for threads that decode, and then take torch apart for seconds."""
+        if self._asked_by is not None:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(_exit_code(self._asked_by))
 
     def _end(self, sig: int) -> None:
         try:
             self._last_wish()
         finally:
-            os._exit(0 if sig == signal.SIGINT else 128 + sig)
+            os._exit(_exit_code(sig))
+
+
+def _exit_code(sig: int) -> int:
+    return 0 if sig == signal.SIGINT else 128 + sig

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -44,22 +45,31 @@ class Sorting:
     known: npt.NDArray[np.bool_]
     likeness: Singles  # (n,), the cosine to the nearest class's mean
 
+    @cached_property
+    def _likeliest(self) -> Numbers:
+        return self.probabilities.argmax(1)
+
+    @cached_property
+    def _highest(self) -> Floats:
+        highest: Floats = self.probabilities.max(1)
+        return highest
+
     @property
     def labels(self) -> Codes:
-        codes = self.probabilities.argmax(1).astype(np.uint16)
+        codes = self._likeliest.astype(np.uint16)
         if self.classifier.reject is not None:
-            codes[self.probabilities.max(1) < self.classifier.reject] = NONE
+            codes[self._highest < self.classifier.reject] = NONE
         return self._where_known(codes)
 
     @property
     def confidences(self) -> Codes:
-        codes: Codes = np.rint(TOP * self.probabilities.max(1)).astype(np.uint16)
+        codes: Codes = np.rint(TOP * self._highest).astype(np.uint16)
         return codes
 
     @property
     def runners_up(self) -> Codes:
-        others = self.probabilities.copy()
-        np.put_along_axis(others, others.argmax(1)[:, None], -1, 1)
+        others = self.probabilities.copy(order="K")
+        np.put_along_axis(others, self._likeliest[:, None], -1, 1)
         return self._where_known(others.argmax(1).astype(np.uint16))
 
     @property
@@ -67,7 +77,7 @@ class Sorting:
         """How unlike every example: the rank among all images, 0 the most alike."""
         numbers = np.flatnonzero(self.known)
         ranks = np.zeros(len(self.known), np.uint16)
-        order = numbers[np.argsort(-self.likeness[numbers], kind="stable")]
+        order = numbers[np.argsort(-self.likeness[numbers])]
         ranks[order] = np.linspace(0, TOP, len(order)).astype(np.uint16)
         return ranks
 
@@ -170,7 +180,8 @@ def _scored(classifier: FewShotClassifier, means: Singles, view: View) -> tuple[
         return probabilities, (view.rows @ means.T).max(1) / view.lengths
     weight = fitted.weight[0].numpy() / classifier.temperature_
     bias = fitted.bias[0].numpy() / classifier.temperature_
-    both = np.concatenate((weight, means)).astype(np.float32) @ view.rows.T  # (2 classes, n)
+    product = view.rows @ np.concatenate((weight, means)).astype(np.float32).T
+    both = np.ascontiguousarray(product.T)  # (2 classes, n): what follows goes along classes
     scores = both[:way] + bias.astype(np.float32)[:, None]
     scores -= scores.max(0)
     probabilities = np.exp(scores, out=scores)

@@ -115,16 +115,22 @@ def expected_accuracy(
     classifier: Classifier, scores: Floats, support: Support, held_out: HeldOut, images: Floats
 ) -> float:
     """The share of images expected to be right, where these are their scores (m, N)."""
-    way, count, shown = support.way, len(held_out.labels), support.labels.shape[1]
-    if way == 1:
+    if support.way == 1:
         return 1.0
-    weighed = []
+    agreed = None
+    if len(held_out.labels) < ENOUGH:
+        agreed = agreement(classifier, scores.argmax(1), support, images)
+    return expected_share(held_out, agreed, support.way, support.labels.shape[1])
+
+
+def expected_share(held_out: HeldOut, agreed: float | None, way: int, shown: int) -> float:
+    """The share expected to be right of what `shown` examples tell, by both that can be known."""
+    count, weighed = len(held_out.labels), []
     if count:
         fewer = shown - count / held_out.parts  # examples that told a part of them
         right = (held_out.right + 0.5) / (count + 1)
         weighed.append((count, _raised(right, way, (shown / fewer) ** GROWTH)))
-    if count < ENOUGH:
-        agreed = agreement(classifier, scores.argmax(1), support, images)
+    if agreed is not None:
         factor = FACTOR / (shown / way) ** GROWTH
         weighed.append((AS_GOOD_AS, _raised(agreed, way, factor, POWER)))
     weights, shares = zip(*weighed, strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 from fastapi import APIRouter, Depends, UploadFile
 from fastapi.responses import Response
 
-from pseudoshot.serve.messages import Classified, EmbeddingsAnswer, Examples
+from pseudoshot.serve.messages import MOST_EXAMPLES, Classified, EmbeddingsAnswer, Examples
 from pseudoshot.serve.served import (
     Here,
     Served,
@@ -43,7 +43,9 @@ async def embed(here: Here, files: list[UploadFile]) -> Response:
     responses=refusals(409, 413, 422),
     openapi_extra=takes(Examples),
 )
-async def classify(here: Here, asked: Annotated[Examples, Depends(body_of(Examples))]) -> Response:
+async def classify(
+    here: Here, asked: Annotated[Examples, Depends(body_of(Examples, "image", MOST_EXAMPLES))]
+) -> Response:
     """A label for every image, from the examples given; the project plays no part."""
     return await in_lane(here.sorting, lambda: _classified(here, asked))
 
