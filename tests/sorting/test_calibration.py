@@ -18,7 +18,7 @@ from tests.sorting import reference
 
 # prototransfer takes steps of one length, whatever the scale
 OTHERS = ("auto", "prototransfer")
-PLAIN = [n for n, kind in CLASSIFIERS.items() if not kind.needs_head and n not in OTHERS]
+PLAIN = [n for n, kind in CLASSIFIERS.items() if not kind.plain_reading and n not in OTHERS]
 
 
 def test_folds_hold_out_part_of_every_class_but_never_all_of_one():

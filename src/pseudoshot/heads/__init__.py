@@ -2,7 +2,16 @@
 
 from pseudoshot.heads.base import Head, adapted_gram
 from pseudoshot.heads.film import FiLM
+from pseudoshot.heads.linear import LinearHead
 from pseudoshot.heads.projection import Projection
 from pseudoshot.heads.transformer import Residual, TaskTransformer
 
-__all__ = ["FiLM", "Head", "Projection", "Residual", "TaskTransformer", "adapted_gram"]
+__all__ = [
+    "FiLM",
+    "Head",
+    "LinearHead",
+    "Projection",
+    "Residual",
+    "TaskTransformer",
+    "adapted_gram",
+]

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from torch import Tensor
+
 from pseudoshot.data import default_query, default_views, is_named
 from pseudoshot.data import load as load_data
 from pseudoshot.embedders import load
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
+from pseudoshot.evaluation.few_shot import table_for
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.evaluation.records import append_record
 from pseudoshot.report import Novel, write_report
@@ -78,9 +81,9 @@ def evaluate_run(
     told = str(embedder.card.reading)
     if embedder.card.reading.centre and not is_named(str(data)):
         embedder, told = embedder.centred_on(images), f"{told}, centred on these images"
-    embeddings = embedder.embed(images)
+    table = table_for(chosen, embedder, images)
     result = evaluate_embeddings(
-        embeddings,
+        table,
         images,
         chosen,
         way=way,
@@ -93,6 +96,7 @@ def evaluate_run(
     )
     if folder.started:
         measured = embedder.card.unfinished or "trained"
+        embeddings = table if isinstance(table, Tensor) else embedder.embed(images)
         record(folder, {measured: [result]}, Novel(images, embeddings))
     return result
 

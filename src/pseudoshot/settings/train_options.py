@@ -58,6 +58,8 @@ class TrainOptions(TypedDict, total=False):
     classifier_regularisation: float | None
     classifier_epochs: int | None
     classifier_lr: float | None
+    classifier_steps: int | None
+    classifier_statistics: Literal["running", "batch"] | None
     reading: Literal["plain", "centred", "joined", "described", "crops"] | None
     optimiser: Literal["adam", "sgd", "muon"] | None
     lr: float | None

@@ -35,6 +35,17 @@ MOST_SEEDS = 2**32  # what scikit-learn takes
 NONE_OF_THESE = "none of these"  # the label of a rejected image; where labels are numbers, -1
 
 
+def classifier_for_sorting(embedder: Embedder, chosen: Chosen | None) -> Classifier:
+    """What tells a person's images apart by their embeddings; by default `auto`."""
+    classifier = embedder.classifier(chosen or "auto")
+    if classifier.takes == "images":
+        raise PseudoshotError(
+            f"classifier '{classifier.name}' adapts the network anew to the examples of a task, "
+            f"which `pseudoshot evaluate` alone does: choose another classifier"
+        )
+    return classifier
+
+
 class FewShotClassifier(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -150,7 +161,7 @@ class FewShotClassifier(
     def _chosen(self) -> Classifier:
         if self.embedder_ is None:
             return build_classifier(self.classifier or "auto")
-        return self.embedder_.classifier(self.classifier or "auto")
+        return classifier_for_sorting(self.embedder_, self.classifier)
 
     def predict_proba(self, X: Images) -> Floats:
         """How likely each image is of each of `classes_`, (n, classes)."""
