@@ -25,6 +25,7 @@ from pseudoshot.classifiers.feat import SupportAdapted
 from pseudoshot.classifiers.finetune import Finetune
 from pseudoshot.classifiers.held_out import FOLDS, folds, held_out_scores
 from pseudoshot.classifiers.logistic import Logistic
+from pseudoshot.classifiers.opta import OpTA
 from pseudoshot.classifiers.prototransfer import ProtoTransfer
 from pseudoshot.classifiers.prototype import Prototype
 from pseudoshot.classifiers.ridge import Ridge
@@ -45,6 +46,7 @@ CLASSIFIERS: Registry[Classifier] = Registry(
         "svm": SVM,
         "prototransfer": ProtoTransfer,
         "finetune": Finetune,
+        "opta": OpTA,
         "feat": SupportAdapted,
         "with-head": WithHead,
     },

@@ -60,6 +60,9 @@ class TrainOptions(TypedDict, total=False):
     classifier_lr: float | None
     classifier_steps: int | None
     classifier_statistics: Literal["running", "batch"] | None
+    classifier_entropy: float | None
+    classifier_passes: int | None
+    classifier_blend: float | None
     reading: Literal["plain", "centred", "joined", "described", "crops"] | None
     optimiser: Literal["adam", "sgd", "muon"] | None
     lr: float | None
