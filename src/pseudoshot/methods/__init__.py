@@ -3,6 +3,7 @@
 from pseudoshot.methods.aal import AAL
 from pseudoshot.methods.base import Batch, Loss, Method
 from pseudoshot.methods.baseline import Baseline
+from pseudoshot.methods.cpn import CPN
 from pseudoshot.methods.feat import FEAT
 from pseudoshot.methods.film import DeepSetsFiLM
 from pseudoshot.methods.hard_task import HardTask
@@ -43,6 +44,7 @@ METHODS: Registry[Method] = Registry(
         "protoclr": ProtoCLR,
         "umtra": UMTRA,
         "aal": AAL,
+        "cpn": CPN,
         "protonet": ProtoNet,
         "supervised": Supervised,
     },

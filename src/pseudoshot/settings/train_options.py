@@ -52,6 +52,8 @@ class TrainOptions(TypedDict, total=False):
     inner_lr: float | None
     first_order: bool | None
     swap: bool | None
+    penalty: float | None
+    cost_scale: float | None
     classifier: str | None
     classifier_similarity: Literal["sns", "cosine", "euclidean", "inner"] | None
     classifier_inverse_regularisation: float | None
