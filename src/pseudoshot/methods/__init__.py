@@ -20,6 +20,7 @@ from pseudoshot.methods.settings import MethodSettings, TaskSettings
 from pseudoshot.methods.simclr import SimCLR
 from pseudoshot.methods.supervised import Supervised
 from pseudoshot.methods.tsp_head import TSPHead
+from pseudoshot.methods.ulda import ULDA
 from pseudoshot.methods.umtra import UMTRA
 from pseudoshot.methods.vanilla import Vanilla
 from pseudoshot.tools.registry import Registry
@@ -44,6 +45,7 @@ METHODS: Registry[Method] = Registry(
         "protoclr": ProtoCLR,
         "umtra": UMTRA,
         "aal": AAL,
+        "ulda": ULDA,
         "cpn": CPN,
         "protonet": ProtoNet,
         "supervised": Supervised,

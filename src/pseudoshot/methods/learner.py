@@ -21,12 +21,36 @@ from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tasks.tasks import Tasks
 
 
-class LearnerSettings(MethodSettings):
-    """The tasks that an episode is cut into, and how they are learnt."""
+class CutSettings(MethodSettings):
+    """The tasks that an episode is cut into."""
 
     way: PositiveInt | None = 5
     """N, classes per task; an episode holds as many tasks as its images make, or one of them all
     where not given"""
+
+    @property
+    def N(self) -> int:  # noqa: N802 (the paper's name)
+        return self.way or self.images // self.support_images
+
+    @property
+    def support_images(self) -> int:
+        """K, images of a class that are its support."""
+        return 1
+
+    @model_validator(mode="after")
+    def _whole_tasks(self) -> Self:
+        per_task = self.N * self.support_images
+        if not per_task or self.images % per_task:
+            raise ValueError(
+                f"an episode of {self.images} images cannot be cut into tasks of {per_task}: "
+                f"choose --images as a multiple of {per_task or self.support_images}"
+            )
+        return self
+
+
+class LearnerSettings(CutSettings):
+    """The tasks that an episode is cut into, and how they are learnt."""
+
     learner: Literal["maml", "prototype"] = "maml"
     """maml: from weights that a few steps on the support adapt; prototype: by the nearest mean"""
     inner_steps: NonNegativeInt = Field(default=5, le=1000)
@@ -40,15 +64,6 @@ class LearnerSettings(MethodSettings):
     """prototype: how a query is compared with a prototype"""
 
     @property
-    def N(self) -> int:  # noqa: N802 (the paper's name)
-        return self.way or self.images // self.support_images
-
-    @property
-    def support_images(self) -> int:
-        """K, images of a class that are its support."""
-        return 1
-
-    @property
     def head_lr_scale(self) -> float:
         """The classifier layer is one of the weights that are adapted, and learnt as all others."""
         return 1.0
@@ -56,16 +71,6 @@ class LearnerSettings(MethodSettings):
     @property
     def test_similarity(self) -> Similarity:
         return self.similarity
-
-    @model_validator(mode="after")
-    def _whole_tasks(self) -> Self:
-        per_task = self.N * self.support_images
-        if not per_task or self.images % per_task:
-            raise ValueError(
-                f"an episode of {self.images} images cannot be cut into tasks of {per_task}: "
-                f"choose --images as a multiple of {per_task or self.support_images}"
-            )
-        return self
 
 
 class LearnerMethod(Method):

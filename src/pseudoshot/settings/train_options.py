@@ -52,6 +52,9 @@ class TrainOptions(TypedDict, total=False):
     inner_lr: float | None
     first_order: bool | None
     swap: bool | None
+    support_mix: float | None
+    query_mix: float | None
+    rotation_weight: float | None
     penalty: float | None
     cost_scale: float | None
     classifier: str | None
