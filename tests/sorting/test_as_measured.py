@@ -7,7 +7,7 @@ import csv
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -57,6 +57,7 @@ def run(tmp_path_factory):
 )
 def test_test_tasks_and_the_estimator_agree(run, name, similarity, shape, offset, seed):
     (way, shot, query), tasks = shape, 3
+    assume(way * query > 1 or CLASSIFIERS[name].setting == "inductive")  # one alone is refused
     trained = load(run)
     embedder = Embedder(
         trained.backbone, trained.card.model_copy(update={"similarity": similarity}), run

@@ -129,7 +129,8 @@ class PreparedImages:
     def __getitem__(self, rows: Tensor) -> Tensor:
         """(...) to (..., channels, size, size)."""
         pixels = self.images.images[rows.flatten().numpy()]
-        return self.embedder.prepare(self.embedder.preprocess(pixels)).unflatten(0, rows.shape)
+        prepared = self.embedder.prepare(self.embedder.preprocess(pixels))
+        return prepared.reshape(*rows.shape, *prepared.shape[1:])
 
 
 Table: TypeAlias = Tensor | PreparedImages

@@ -66,7 +66,7 @@ class CPN(Method):
         own = torch.arange(rows // V, device=logits.device).repeat_interleave(V * V)
         value = F.cross_entropy(logits / settings.temperature, own)
         if settings.penalty:
-            means = embeddings.detach().unflatten(0, (-1, V)).mean(1)
+            means = embeddings.detach().view(-1, V, dim).mean(1)
             told = (logits / dim**0.5).softmax(1)
             distance = distance_to_uniform(told, moving_cost(means, settings.cost_scale))
             value = value + settings.penalty * distance

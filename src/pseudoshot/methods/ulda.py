@@ -83,7 +83,7 @@ class ULDA(Method):
 
     def loss(self, batch: Batch) -> Loss:
         settings, N = self.settings, self.settings.N
-        tasks = batch.views.unflatten(0, (-1, N))  # (T, N, V, c, h, w)
+        tasks = batch.views.view(-1, N, *batch.views.shape[1:])  # (T, N, V, c, h, w)
         turned = [tasks[:, :, 1 + turn].rot90(turn, (-2, -1)) for turn in range(TURNS)]
         support = mixed(tasks[:, :, 0], self._support_share(batch.generator), batch.generator)
         queries = torch.stack(turned, 2).flatten(1, 2)  # (T, 4N, c, h, w)
@@ -94,14 +94,15 @@ class ULDA(Method):
             classes = torch.arange(N, device=asked.device).repeat_interleave(TURNS)
             value = _mean_cross_entropy(self.scale * similar, classes)
             if settings.rotation_weight:
-                told = self.turn_of(asked.flatten(0, 1)).unflatten(0, asked.shape[:2])
+                told = self.turn_of(asked.flatten(0, 1)).view(*asked.shape[:2], TURNS)
                 turns = torch.arange(TURNS, device=asked.device).repeat(N)
                 value = value + settings.rotation_weight * _mean_cross_entropy(told, turns)
         return Loss(value)
 
     def _embedded(self, images: Tensor) -> Tensor:
         """φ of images (T, n, ...), in full precision whatever the backbone's."""
-        return self.backbone(images.flatten(0, 1)).to(images.dtype).unflatten(0, images.shape[:2])
+        embeddings = self.backbone(images.flatten(0, 1)).to(images.dtype)
+        return embeddings.view(*images.shape[:2], -1)
 
     def _support_share(self, generator: torch.Generator) -> float:
         a = self.settings.support_mix
