@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 
+from pseudoshot.backbones import Backbone
 from pseudoshot.classifiers import (
     CLASSIFIERS,
     Classifier,
@@ -15,7 +17,7 @@ from pseudoshot.classifiers import (
 )
 from pseudoshot.classifiers import with_head as with_head_module
 from pseudoshot.heads import FiLM, Head, Projection, SetEncoder, TaskTransformer
-from pseudoshot.tasks.similarity import SIMILARITIES
+from pseudoshot.tasks.similarity import SIMILARITIES, Similarity
 from pseudoshot.tools.errors import PseudoshotError
 
 DIM, WAY = 6, 3
@@ -31,8 +33,20 @@ def head_for(name: str, dim: int = DIM) -> Head:
     return (SetEncoder(dim, 3) if of_sets else TaskTransformer(dim, heads=2)).double().eval()
 
 
-def make(name: str) -> Classifier:
-    return build_classifier(name, "sns", head_for(name))
+class Bent(Backbone):
+    """A network whose images are vectors."""
+
+    def __init__(self, dim: int = DIM) -> None:
+        super().__init__(1, 1)
+        self.dim, self.layer = dim, nn.Linear(dim, dim)
+        nn.init.eye_(self.layer.weight)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images + self.layer(images).tanh() / 2
+
+
+def make(name: str, similarity: Similarity = "sns") -> Classifier:
+    return build_classifier(name, similarity, head_for(name), Bent().double())
 
 
 def supports(tasks: int = 4, labels: tuple[int, ...] = LABELS, dim: int = DIM) -> Support:
@@ -104,7 +118,10 @@ def test_examples_that_are_all_the_same_give_finite_scores(name, precision):
     labels = torch.tensor([[0, 0, 1, 1]])
     for value in (0.0, 2.0, 1e-9):
         same = Support(torch.full((1, 4, DIM), value, dtype=precision), labels, 2)
-        assert make(name).fit(same).logits(some_queries(1).to(precision)).isfinite().all()
+        classifier = make(name)
+        if classifier.takes == "images":
+            classifier.network.to(precision)
+        assert classifier.fit(same).logits(some_queries(1).to(precision)).isfinite().all()
 
 
 @every_classifier
@@ -112,8 +129,8 @@ def test_examples_that_are_all_the_same_give_finite_scores(name, precision):
 def test_more_or_fewer_examples_than_dimensions_are_the_same_to_it(name, count):
     """Padding with a feature that is always zero changes the form that is solved, not the result:
     one of them has more dimensions than examples, the other fewer."""
-    if CLASSIFIERS[name].needs_head:
-        pytest.skip("a head has a size of its own")
+    if not CLASSIFIERS[name].saveable or CLASSIFIERS[name].needs_head:
+        pytest.skip("a head or network has a size of its own")
     labels = tuple(range(WAY)) * (count // WAY + 1)
     narrow = supports(labels=labels[:count], dim=4)
     padding = torch.zeros(4, count, 60, dtype=torch.float64)
@@ -138,9 +155,9 @@ def test_it_says_what_it_is(name):
     assert kind.__doc__
     assert kind.rule.endswith(".")
     assert kind.setting in ("inductive", "transductive")
-    assert kind.takes == "embeddings"
     assert kind.saveable == isinstance(make(name).fit(supports()), Linear)
-    assert kind.saveable == (kind.setting == "inductive")
+    assert kind.saveable == (kind.setting == "inductive" and kind.takes == "embeddings")
+    assert kind.plain_reading == (kind.needs_head or kind.takes == "images")
     for field in kind.Settings.model_fields.values():
         assert field.description
     assert make(name).floats_a_task(80, DIM) >= 80 * DIM
@@ -151,7 +168,7 @@ def test_it_says_what_it_is(name):
 def test_a_balanced_task_is_a_support_as_any_other(name, similarity):
     generator = torch.Generator().manual_seed(0)
     examples = torch.randn(2, WAY, 4, DIM, generator=generator, dtype=torch.float64)
-    classifier = build_classifier(name, similarity, make(name)._head)
+    classifier = make(name, similarity)
     by_hand = Support(
         examples.reshape(2, WAY * 4, DIM), torch.arange(WAY).repeat_interleave(4).expand(2, -1), WAY
     )

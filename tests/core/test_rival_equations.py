@@ -290,7 +290,7 @@ def slow_maml(method: Method, tasks: list[tuple[Tensor, Tensor]]) -> Tensor:
     """Task by task and step by step, on (N·K, ...) and (N·Q, ...) images of each."""
     s, terms = method.settings, []
     for support, query in tasks:
-        layer, norm, linear = method.backbone.layer, method.backbone.norm, method.linear
+        layer, norm, linear = method.backbone.layer, method.backbone.norm, method.head.layer
         theta = [layer.weight, layer.bias, norm.weight, norm.bias, linear.weight, linear.bias]
         for step in range(s.inner_steps + 1):
             images = support if step < s.inner_steps else query

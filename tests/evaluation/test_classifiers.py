@@ -7,7 +7,7 @@ from pseudoshot.classifiers import CLASSIFIERS, build_classifier
 from pseudoshot.evaluation import few_shot
 from pseudoshot.evaluation.few_shot import TaskSampler, predict, score_tasks
 from pseudoshot.heads import TaskTransformer
-from tests.classifiers.test_common import head_for
+from tests.classifiers.test_common import Bent, head_for
 from tests.core.reference import slow_similarity
 from tests.core.reference_methods import slow_attention
 from tests.evaluation.test_few_shot import labelled
@@ -56,7 +56,7 @@ def test_batches_do_not_change_scores(name, monkeypatch):
     images = labelled([8, 9, 10, 11])
     z = table(len(images))
     tasks = TaskSampler(images).draw(3, 2, 4, 13, torch.Generator().manual_seed(1))
-    classifier = build_classifier(name, "sns", head_for(name, DIM))
+    classifier = build_classifier(name, "sns", head_for(name, DIM), Bent(DIM).double())
     whole = score_tasks(z, tasks, classifier)
     monkeypatch.setattr(few_shot, "_FLOATS_A_BATCH", 100)
     assert torch.equal(score_tasks(z, tasks, classifier), whole)

@@ -7,7 +7,7 @@ import csv
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -49,7 +49,7 @@ def run(tmp_path_factory):
 
 @settings(max_examples=60)
 @given(
-    name=st.sampled_from(list(CLASSIFIERS)),
+    name=st.sampled_from([n for n, kind in CLASSIFIERS.items() if kind.takes == "embeddings"]),
     similarity=st.sampled_from(SIMILARITIES),
     shape=st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 3)),
     offset=st.sampled_from([0.0, 1.0]),
@@ -57,6 +57,7 @@ def run(tmp_path_factory):
 )
 def test_test_tasks_and_the_estimator_agree(run, name, similarity, shape, offset, seed):
     (way, shot, query), tasks = shape, 3
+    assume(way * query > 1 or CLASSIFIERS[name].setting == "inductive")  # one alone is refused
     trained = load(run)
     embedder = Embedder(
         trained.backbone, trained.card.model_copy(update={"similarity": similarity}), run
@@ -152,8 +153,10 @@ def test_a_transductive_classifier_sees_all_images_together_and_is_not_saved(run
     features = np.random.default_rng(0).normal(size=(30, embedder.dim))
     estimator = FewShotClassifier(embedder, classifier="with-head").fit(features[:3], [0, 1, 2])
     together = estimator.predict_proba(features)
-    alone = np.concatenate([estimator.predict_proba(features[i : i + 1]) for i in range(30)])
-    assert not np.allclose(together, alone)
+    parts = np.concatenate([estimator.predict_proba(features[i : i + 2]) for i in range(0, 30, 2)])
+    assert not np.allclose(together, parts)
+    with pytest.raises(PseudoshotError, match="one alone says nothing: give it more"):
+        estimator.predict_proba(features[:1])
     with pytest.raises(PseudoshotError, match="'with-head' looks at all images together"):
         save_classifier(estimator, tmp_path / "c.safetensors")
     with pytest.raises(PseudoshotError, match="cannot look at 20,003 images together"):

@@ -14,6 +14,7 @@ from pseudoshot.backbones import build_backbone
 from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.data import load as load_data
 from pseudoshot.methods import METHODS, Batch, Method
+from pseudoshot.methods.learner import CutSettings
 from pseudoshot.runs import train
 from pseudoshot.runs.training import images_of
 from pseudoshot.settings.resolve import resolve
@@ -41,7 +42,7 @@ def known(name: str, **settings: object) -> dict[str, object]:
     fields = METHODS[name].Settings.model_fields
     if "views_per_class" in fields and "query" in settings:
         settings["views_per_class"] = settings.get("shot", 1) + settings["query"]
-    if "learner" in fields:  # an episode is made of whole tasks
+    if issubclass(METHODS[name].Settings, CutSettings):  # an episode is made of whole tasks
         settings |= {"way": 2, "images": 4, "inner_steps": 2}
     if "set_size" in fields:  # or of whole sets
         settings |= {"set_size": 2, "images": 4, "samples": 2, "components": 2}

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
+from pseudoshot.backbones import Backbone
 from pseudoshot.classifiers.auto import Auto
 from pseudoshot.classifiers.base import (
     Classifier,
@@ -22,8 +23,10 @@ from pseudoshot.classifiers.base import (
     Support,
 )
 from pseudoshot.classifiers.feat import SupportAdapted
+from pseudoshot.classifiers.finetune import Finetune
 from pseudoshot.classifiers.held_out import FOLDS, folds, held_out_scores
 from pseudoshot.classifiers.logistic import Logistic
+from pseudoshot.classifiers.opta import OpTA
 from pseudoshot.classifiers.prototransfer import ProtoTransfer
 from pseudoshot.classifiers.prototype import Prototype
 from pseudoshot.classifiers.ridge import Ridge
@@ -44,6 +47,8 @@ CLASSIFIERS: Registry[Classifier] = Registry(
         "ridge": Ridge,
         "svm": SVM,
         "prototransfer": ProtoTransfer,
+        "finetune": Finetune,
+        "opta": OpTA,
         "feat": SupportAdapted,
         "with-head": WithHead,
         "semi-supervised-em": SemiSupervisedEM,
@@ -75,7 +80,10 @@ def classifier_settings(chosen: Chosen) -> ClassifierSettings:
 
 
 def build_classifier(
-    chosen: Chosen, similarity: Similarity = "sns", head: Head | None = None
+    chosen: Chosen,
+    similarity: Similarity = "sns",
+    head: Head | None = None,
+    network: Backbone | None = None,
 ) -> Classifier:
     """The classifier of these settings, for embeddings compared by `similarity`.
 
@@ -89,6 +97,13 @@ def build_classifier(
             f"classifier '{settings.name}' needs the head of a run: choose a run of "
             f"{kind.trained_by} as the model, or another classifier"
         )
+    if kind.takes == "images":
+        if network is None:
+            raise PseudoshotError(
+                f"classifier '{settings.name}' adapts a network to images, and here there are "
+                f"vectors alone: choose another classifier"
+            )
+        return kind(settings, similarity, head, network)
     return kind(settings, similarity, head)
 
 

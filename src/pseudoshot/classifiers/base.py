@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from pseudoshot.backbones import Backbone
 from pseudoshot.heads import Head
 from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tools.registry import PartSettings
@@ -28,6 +29,8 @@ TINY = 1e-12  # a squared length of zero has no direction
 class Support:
     """The labelled examples of T tasks; every class has one or more, not all the same number.
 
+    Of a classifier that takes images, these stand in place of embeddings, (T, n, c, h, w).
+
     >>> Support(torch.eye(3)[None], torch.tensor([[0, 1, 1]]), way=2).balance
     tensor([[1.5000, 0.7500, 0.7500]])
     """
@@ -38,8 +41,8 @@ class Support:
 
     @classmethod
     def balanced(cls, embeddings: Tensor) -> Self:
-        """Of tasks with as many examples of every class, (T, N, K, d)."""
-        T, N, K, _ = embeddings.shape
+        """Of tasks with as many examples of every class, (T, N, K, ...)."""
+        T, N, K = embeddings.shape[:3]
         labels = torch.arange(N, device=embeddings.device).repeat_interleave(K)
         return cls(embeddings.flatten(1, 2), labels.expand(T, -1), N)
 
@@ -71,7 +74,7 @@ class Fitted(ABC):
 
     @abstractmethod
     def logits(self, queries: Tensor) -> Tensor:
-        """The score of every class for every query: (T, M, d) to (T, M, N)."""
+        """The score of every class for every query: (T, M, d), or images, to (T, M, N)."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,11 @@ class Classifier(ABC):
     """How the queries of a task are told apart by its support."""
 
     Settings: ClassVar[type[ClassifierSettings]] = ClassifierSettings
-    setting: ClassVar[Setting] = "inductive"
-    takes: ClassVar[Takes] = "embeddings"
+    setting: Setting = "inductive"
+    takes: ClassVar[Takes] = "embeddings"  # images: those that the network takes, normalised
     saveable: ClassVar[bool] = True  # what is fitted is Linear
     needs_head: ClassVar[bool] = False
+    plain_reading: ClassVar[bool] = False  # True: it goes on from the network, however it is read
     called: ClassVar[str]  # in a sentence
     rule: ClassVar[str]  # what happens to an image that is to be recognised
 
@@ -109,9 +113,10 @@ class Classifier(ABC):
         settings: ClassifierSettings,
         similarity: Similarity = "sns",
         head: Head | None = None,
+        network: Backbone | None = None,
     ) -> None:
         self.settings, self.similarity = settings, similarity
-        self._head = head
+        self._head, self._network = head, network
 
     @property
     def name(self) -> str:
@@ -121,7 +126,8 @@ class Classifier(ABC):
     def fit(self, support: Support) -> Fitted: ...
 
     def floats_a_task(self, members: int, dim: int) -> int:
-        """Memory a task of N(K + Q) members needs, so that batches stay within bounds."""
+        """Memory a task of N(K + Q) members needs, so that batches stay within bounds; `dim`
+        numbers are what it takes of each."""
         return members * dim
 
 
@@ -132,6 +138,7 @@ class HeadClassifier(Classifier):
     """
 
     needs_head = True
+    plain_reading = True
     kind_of_head: ClassVar[type] = Head
     trained_by: ClassVar[str] = "feat or tsp-head"  # methods that leave such a head
 

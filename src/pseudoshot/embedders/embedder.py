@@ -26,7 +26,7 @@ from pseudoshot.classifiers import (
 )
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders.card import ModelCard, card_digest
-from pseudoshot.embedders.head import load_head, trained_with
+from pseudoshot.embedders.head import load_head, load_layer, trained_with
 from pseudoshot.embedders.inputs import Images, to_image_set
 from pseudoshot.embedders.networks import FunctionNetwork, build_network
 from pseudoshot.embedders.networks.memory import MOST_MEMORY
@@ -210,8 +210,12 @@ class Embedder(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """(B, c, size, size) in [0, 1] to embeddings (B, d), by the card's reading."""
         if self.card.reading == PLAIN:
-            return self.backbone(self.normalise(inked(images, self.card)))
+            return self.backbone(self.prepare(images))
         return join(self.parts(images), self.centre, self.card.reading.centre)
+
+    def prepare(self, images: Tensor) -> Tensor:
+        """(B, c, size, size) in [0, 1] as the network takes them."""
+        return self.normalise(inked(images, self.card))
 
     def parts(self, images: Tensor) -> Parts:
         """What the reading joins, averaged over its looks at each image."""
@@ -266,17 +270,31 @@ class Embedder(nn.Module):
         own = self._made_for()
         settings = own if chosen in (None, own.name) else classifier_settings(chosen)
         if settings.name == "auto" and own.name != "auto":
-            made_for = self.classifier()
-            inductive = made_for.setting == "inductive"  # else there is nothing to choose by
-            return Auto(settings, self.card.similarity, own=made_for) if inductive else made_for
-        needs_head = CLASSIFIERS[settings.name].needs_head
-        if needs_head and self.card.reading != PLAIN:
+            # examples are chosen by as embeddings
+            made_for = None if CLASSIFIERS[own.name].takes == "images" else self.classifier()
+            if made_for is not None and made_for.setting == "transductive":
+                return made_for  # there is nothing to choose by
+            return Auto(settings, self.card.similarity, own=made_for)
+        kind = CLASSIFIERS[settings.name]
+        if kind.plain_reading and self.card.reading != PLAIN:
             raise PseudoshotError(
                 f"classifier '{settings.name}' goes on from the plain embedding: add --reading "
                 f"plain, or choose another classifier"
             )
-        head = self._head if needs_head else None
+        if kind.takes == "images":
+            layer = load_layer(self.folder, self.backbone.dim)
+            return build_classifier(settings, self.card.similarity, layer, self._adaptable())
+        head = self._head if kind.needs_head else None
         return build_classifier(settings, self.card.similarity, head)
+
+    def _adaptable(self) -> Backbone:
+        """The network, where it has weights that a classifier can adapt."""
+        if not any(True for _ in self.backbone.parameters()):
+            raise PseudoshotError(
+                f"a network of the kind '{self.card.backbone}' has no weights that could be "
+                f"adapted to a task: choose another classifier"
+            )
+        return self.backbone.eval()
 
     def _made_for(self) -> ClassifierSettings:
         """What the card says; of a run whose card says nothing, as earlier ones, what `run.json`

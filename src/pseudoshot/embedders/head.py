@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from pseudoshot.heads import Head
+from pseudoshot.heads import Head, LinearHead
 from pseudoshot.methods import METHODS
 from pseudoshot.settings.saved import saved_settings
 from pseudoshot.settings.tree import RunSettings
@@ -32,6 +32,21 @@ def load_head(folder: Path, dim: int) -> Head:
     except Exception as error:  # a header of any content leads to errors of any kind
         raise PseudoshotError(f"{path} cannot be read: {first_line(error)}") from error
     return head.eval()
+
+
+def load_layer(folder: Path | None, dim: int) -> LinearHead | None:
+    """The layer that MAML trained on top of the embedding; None where there is none, or where the
+    run's model is not the network that it was trained with."""
+    if folder is None or not is_file(folder / "run.json"):
+        return None
+    settings = trained_with(folder)
+    head = METHODS[settings.method.name].build_head(dim, settings.method)
+    left_out = is_file(folder / "model.json") and not is_file(folder / "head.safetensors")
+    if left_out or not isinstance(head, LinearHead):
+        return None
+    layer = load_head(folder, dim)
+    assert isinstance(layer, LinearHead)
+    return layer
 
 
 def _so_far(folder: Path) -> dict[str, Tensor]:

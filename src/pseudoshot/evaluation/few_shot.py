@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -113,19 +113,48 @@ class TaskSampler:
         return NovelTasks(rows[..., :shot], rows[..., shot:])
 
 
-def predict(embeddings: Tensor, tasks: NovelTasks, classifier: Classifier) -> Tensor:
+class PreparedImages:
+    """A set's images as a network takes them, made when rows are asked for: what stands in place of
+    a table of embeddings for a classifier that takes images."""
+
+    def __init__(self, embedder: Embedder, images: ImageSet) -> None:
+        self.embedder, self.images = embedder, images
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many images, and numbers of each."""
+        card = self.embedder.card
+        return len(self.images), card.channels * card.size**2
+
+    def __getitem__(self, rows: Tensor) -> Tensor:
+        """(...) to (..., channels, size, size)."""
+        pixels = self.images.images[rows.flatten().numpy()]
+        prepared = self.embedder.prepare(self.embedder.preprocess(pixels))
+        return prepared.reshape(*rows.shape, *prepared.shape[1:])
+
+
+Table: TypeAlias = Tensor | PreparedImages
+
+
+def table_for(classifier: Classifier, embedder: Embedder, images: ImageSet) -> Table:
+    """What the classifier is given of every image: its embedding, or itself."""
+    takes_images = classifier.takes == "images"
+    return PreparedImages(embedder, images) if takes_images else embedder.embed(images)
+
+
+def predict(table: Table, tasks: NovelTasks, classifier: Classifier) -> Tensor:
     """The class of every query: (T, N, Q) of class positions."""
-    queries = embeddings[tasks.query.flatten(1)]  # (T, NQ, d)
-    fitted = classifier.fit(Support.balanced(embeddings[tasks.support]))
+    queries = table[tasks.query.flatten(1)]  # (T, NQ, ...)
+    fitted = classifier.fit(Support.balanced(table[tasks.support]))
     return fitted.logits(queries).argmax(-1).view_as(tasks.query)
 
 
 @torch.inference_mode()
-def score_tasks(embeddings: Tensor, tasks: NovelTasks, classifier: Classifier) -> Tensor:
+def score_tasks(table: Table, tasks: NovelTasks, classifier: Classifier) -> Tensor:
     """The accuracy of every task, (T,), in batches of bounded memory."""
     T, N, K = tasks.support.shape
     Q = tasks.query.shape[2]
-    floats = classifier.floats_a_task(N * (K + Q), embeddings.shape[1])
+    floats = classifier.floats_a_task(N * (K + Q), table.shape[1])
     batch = max(1, _FLOATS_A_BATCH // floats)
     truth = torch.arange(N)[None, :, None]
     scores = torch.empty(T, dtype=torch.float64)
@@ -134,14 +163,14 @@ def score_tasks(embeddings: Tensor, tasks: NovelTasks, classifier: Classifier) -
         for start in range(0, T, batch):
             part = slice(start, start + batch)
             some = NovelTasks(tasks.support[part], tasks.query[part])
-            right = predict(embeddings, some, classifier) == truth
+            right = predict(table, some, classifier) == truth
             scores[part] = right.double().mean((1, 2))
             bar.advance(task, len(some.support))
     return scores
 
 
 def evaluate_embeddings(
-    embeddings: Tensor,
+    embeddings: Table,
     images: ImageSet,
     classifier: Classifier,
     *,
@@ -223,7 +252,7 @@ def evaluate(
     chosen = embedder.classifier(classifier)  # what is refused is so before the work of embedding
     shots = check_tasks(images, way, shots, query, tasks, seed)
     return evaluate_embeddings(
-        embedder.embed(images),
+        table_for(chosen, embedder, images),
         images,
         chosen,
         way=way,

@@ -2,6 +2,7 @@
 
 from pseudoshot.heads.base import Head, adapted_gram
 from pseudoshot.heads.film import FiLM
+from pseudoshot.heads.linear import LinearHead
 from pseudoshot.heads.projection import Projection
 from pseudoshot.heads.set_encoder import SetEncoder
 from pseudoshot.heads.transformer import Residual, TaskTransformer
@@ -9,6 +10,7 @@ from pseudoshot.heads.transformer import Residual, TaskTransformer
 __all__ = [
     "FiLM",
     "Head",
+    "LinearHead",
     "Projection",
     "Residual",
     "SetEncoder",

@@ -3,6 +3,7 @@
 from pseudoshot.methods.aal import AAL
 from pseudoshot.methods.base import Batch, Loss, Method
 from pseudoshot.methods.baseline import Baseline
+from pseudoshot.methods.cpn import CPN
 from pseudoshot.methods.feat import FEAT
 from pseudoshot.methods.film import DeepSetsFiLM
 from pseudoshot.methods.hard_task import HardTask
@@ -20,6 +21,7 @@ from pseudoshot.methods.settings import MethodSettings, TaskSettings
 from pseudoshot.methods.simclr import SimCLR
 from pseudoshot.methods.supervised import Supervised
 from pseudoshot.methods.tsp_head import TSPHead
+from pseudoshot.methods.ulda import ULDA
 from pseudoshot.methods.umtra import UMTRA
 from pseudoshot.methods.vanilla import Vanilla
 from pseudoshot.tools.registry import Registry
@@ -44,6 +46,8 @@ METHODS: Registry[Method] = Registry(
         "protoclr": ProtoCLR,
         "umtra": UMTRA,
         "aal": AAL,
+        "ulda": ULDA,
+        "cpn": CPN,
         "meta-gmvae": MetaGMVAE,
         "protonet": ProtoNet,
         "supervised": Supervised,

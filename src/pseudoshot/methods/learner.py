@@ -4,7 +4,7 @@ prototypes or by MAML (Finn et al. 2017)."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +12,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_va
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
+from pseudoshot.heads import LinearHead
 from pseudoshot.methods.base import Batch, Loss, Method
 from pseudoshot.methods.settings import MethodSettings
 from pseudoshot.tasks.gram import gram_matrix, task_loss
@@ -20,12 +21,36 @@ from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tasks.tasks import Tasks
 
 
-class LearnerSettings(MethodSettings):
-    """The tasks that an episode is cut into, and how they are learnt."""
+class CutSettings(MethodSettings):
+    """The tasks that an episode is cut into."""
 
     way: PositiveInt | None = 5
     """N, classes per task; an episode holds as many tasks as its images make, or one of them all
     where not given"""
+
+    @property
+    def N(self) -> int:  # noqa: N802 (the paper's name)
+        return self.way or self.images // self.support_images
+
+    @property
+    def support_images(self) -> int:
+        """K, images of a class that are its support."""
+        return 1
+
+    @model_validator(mode="after")
+    def _whole_tasks(self) -> Self:
+        per_task = self.N * self.support_images
+        if not per_task or self.images % per_task:
+            raise ValueError(
+                f"an episode of {self.images} images cannot be cut into tasks of {per_task}: "
+                f"choose --images as a multiple of {per_task or self.support_images}"
+            )
+        return self
+
+
+class LearnerSettings(CutSettings):
+    """The tasks that an episode is cut into, and how they are learnt."""
+
     learner: Literal["maml", "prototype"] = "maml"
     """maml: from weights that a few steps on the support adapt; prototype: by the nearest mean"""
     inner_steps: NonNegativeInt = Field(default=5, le=1000)
@@ -39,33 +64,20 @@ class LearnerSettings(MethodSettings):
     """prototype: how a query is compared with a prototype"""
 
     @property
-    def N(self) -> int:  # noqa: N802 (the paper's name)
-        return self.way or self.images // self.support_images
-
-    @property
-    def support_images(self) -> int:
-        """K, images of a class that are its support."""
-        return 1
+    def head_lr_scale(self) -> float:
+        """The classifier layer is one of the weights that are adapted, and learnt as all others."""
+        return 1.0
 
     @property
     def test_similarity(self) -> Similarity:
         return self.similarity
 
-    @model_validator(mode="after")
-    def _whole_tasks(self) -> Self:
-        per_task = self.N * self.support_images
-        if not per_task or self.images % per_task:
-            raise ValueError(
-                f"an episode of {self.images} images cannot be cut into tasks of {per_task}: "
-                f"choose --images as a multiple of {per_task or self.support_images}"
-            )
-        return self
-
 
 class LearnerMethod(Method):
     """Cross entropy of the queries of each task, by its prototypes or after its inner steps.
 
-    MAML's classifier layer is one of the weights that are adapted. Its support and queries are
+    MAML's classifier layer is one of the weights that are adapted, and kept as the head, for
+    `finetune` to go on from. Its support and queries are
     passes of their own in each task, BatchNorm by their own batch; the running statistics, which
     embeddings at test use, follow a pass over the queries of all tasks.
     """
@@ -75,8 +87,16 @@ class LearnerMethod(Method):
     def __init__(self, backbone: Backbone, settings: LearnerSettings, classes: int = 0) -> None:
         super().__init__(backbone, settings, classes)
         self.second_order = settings.learner == "maml"
-        if settings.learner == "maml":
-            self.linear = nn.Linear(backbone.dim, settings.N)
+
+    @classmethod
+    def build_head(cls, dim: int, settings: LearnerSettings) -> LinearHead | None:
+        return LinearHead(dim, settings.N) if settings.learner == "maml" else None
+
+    @classmethod
+    def test_classifier(cls, settings: LearnerSettings) -> dict[str, Any]:
+        if settings.learner == "prototype":
+            return {}
+        return {"name": "finetune", "lr": settings.inner_lr, "statistics": "batch"}
 
     @abstractmethod
     def tasks_of(self, rows: Tensor) -> Tensor:
@@ -98,9 +118,10 @@ class LearnerMethod(Method):
 
     def _outer_loss(self, support: Tensor, query: Tensor) -> Tensor:
         """CE(Q; θ_J) of images (T, N, K, c, h, w) and (T, N, Q, c, h, w)."""
+        assert self.head is not None
         classes = torch.arange(self.settings.N, device=support.device)
         logits = adapted_logits(
-            nn.Sequential(self.backbone, self.linear),
+            nn.Sequential(self.backbone, self.head),
             support.flatten(1, 2),
             classes.repeat_interleave(support.shape[2]),
             query.flatten(1, 2),

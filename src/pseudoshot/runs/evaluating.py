@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from torch import Tensor
+
 from pseudoshot.data import default_query, default_views, is_named
 from pseudoshot.data import load as load_data
 from pseudoshot.embedders import load
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
+from pseudoshot.evaluation.few_shot import table_for
 from pseudoshot.evaluation.linear import check_linear, evaluate_linear
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.evaluation.records import append_record
@@ -91,10 +94,10 @@ def evaluate_run(
     told = str(embedder.card.reading)
     if embedder.card.reading.centre and not is_named(str(data)):
         embedder, told = embedder.centred_on(images), f"{told}, centred on these images"
-    embeddings = embedder.embed(images)
+    table = embedder.embed(images) if linear else table_for(chosen, embedder, images)
     if linear:
         result = evaluate_linear(
-            embeddings,
+            table,
             images,
             chosen.similarity,
             seed=seed,
@@ -103,7 +106,7 @@ def evaluate_run(
         )
     else:
         result = evaluate_embeddings(
-            embeddings,
+            table,
             images,
             chosen,
             way=way,
@@ -118,6 +121,7 @@ def evaluate_run(
         draw_map(folder, embedder, images, seed, data_root)
     if folder.started:
         measured = embedder.card.unfinished or "trained"
+        embeddings = table if isinstance(table, Tensor) else embedder.embed(images)
         record(folder, {measured: [result]}, Novel(images, embeddings))
     return result
 

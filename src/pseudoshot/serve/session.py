@@ -25,6 +25,7 @@ from pseudoshot.data.loading import expanded
 from pseudoshot.embedders import load
 from pseudoshot.serve import pictures
 from pseudoshot.serve.embeddings import Embeddings, Singles, View
+from pseudoshot.sorting.estimator import classifier_for_sorting
 from pseudoshot.sorting.suggesting import suggest_rows
 from pseudoshot.tools.console import printable, say
 from pseudoshot.tools.errors import PseudoshotError
@@ -76,7 +77,7 @@ class Session:
         reading: str | None = None,
     ) -> None:
         self.embedder = load(run, reading)
-        self.embedder.classifier(classifier)  # one that cannot be is refused now, not at a click
+        classifier_for_sorting(self.embedder, classifier)  # refused now, not at a click
         self.chosen = classifier
         self.folder = None if folder is None else _looked_into(folder)
         self.started = f"{os.getpid()}-{time.time_ns()}"  # no other session is called so

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from pseudoshot.backbones import BACKBONES
 from pseudoshot.class_sources import CLASS_SOURCES
+from pseudoshot.classifiers import CLASSIFIERS
 from pseudoshot.data import default_views
 from pseudoshot.methods import METHODS, MethodSettings, TaskSettings
 from pseudoshot.settings.options import GROUPS, REGISTRIES, all_options, flatten, option_name
@@ -60,6 +61,8 @@ def resolve(given: Mapping[str, Any], start: Start | None = None) -> RunSettings
     options = {**fitting, **given}
     if "classifier" not in given and (own := _test_classifier(options) or made_for):
         options |= flatten({"classifier": {"name": "prototype", **own}}) | given
+    if "reading" not in given and CLASSIFIERS[options.get("classifier", "prototype")].plain_reading:
+        options["reading"] = "plain"
     return validated(options)
 
 

@@ -85,6 +85,6 @@ class Start:
         return {**GENTLE, **kept, **network}
 
     def made_for(self, labelled: bool) -> Mapping[str, Any]:
-        """Its classifier, unless that needs a head, which is not taken along."""
+        """Its classifier, unless that needs a head or layer, which is not taken along."""
         own = {"name": "prototype", **self.classifier}
-        return {} if labelled or CLASSIFIERS[own["name"]].needs_head else own
+        return {} if labelled or CLASSIFIERS[own["name"]].plain_reading else own

@@ -52,6 +52,11 @@ class TrainOptions(TypedDict, total=False):
     inner_lr: float | None
     first_order: bool | None
     swap: bool | None
+    support_mix: float | None
+    query_mix: float | None
+    rotation_weight: float | None
+    penalty: float | None
+    cost_scale: float | None
     set_size: int | None
     latent: int | None
     samples: int | None
@@ -64,6 +69,11 @@ class TrainOptions(TypedDict, total=False):
     classifier_regularisation: float | None
     classifier_epochs: int | None
     classifier_lr: float | None
+    classifier_steps: int | None
+    classifier_statistics: Literal["running", "batch"] | None
+    classifier_entropy: float | None
+    classifier_passes: int | None
+    classifier_blend: float | None
     classifier_em_steps: int | None
     classifier_samples: int | None
     classifier_variances: Literal["last", "all"] | None

@@ -35,6 +35,17 @@ MOST_SEEDS = 2**32  # what scikit-learn takes
 NONE_OF_THESE = "none of these"  # the label of a rejected image; where labels are numbers, -1
 
 
+def classifier_for_sorting(embedder: Embedder, chosen: Chosen | None) -> Classifier:
+    """What tells a person's images apart by their embeddings; by default `auto`."""
+    classifier = embedder.classifier(chosen or "auto")
+    if classifier.takes == "images":
+        raise PseudoshotError(
+            f"classifier '{classifier.name}' adapts the network anew to the examples of a task, "
+            f"which `pseudoshot evaluate` alone does: choose another classifier"
+        )
+    return classifier
+
+
 class FewShotClassifier(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -53,7 +64,7 @@ class FewShotClassifier(
         How images are told apart by the examples: the name of one of `CLASSIFIERS`, or its
         settings. None: `auto`, which chooses by the examples where every class has three, and below
         is what the model is made for; for feature vectors prototype under SNS. A transductive one
-        (with-head) looks at all images given to `predict` together.
+        (with-head, opta) looks at all images given to `predict` together, two or more.
     unlabelled : images, or embeddings of shape (n, d), optional
         Other images of the kind that is to be classified, as many as there are: confidence is
         calibrated on them, and what the model says of an image is taken about their mean, where its
@@ -150,11 +161,16 @@ class FewShotClassifier(
     def _chosen(self) -> Classifier:
         if self.embedder_ is None:
             return build_classifier(self.classifier or "auto")
-        return self.embedder_.classifier(self.classifier or "auto")
+        return classifier_for_sorting(self.embedder_, self.classifier)
 
     def predict_proba(self, X: Images) -> Floats:
         """How likely each image is of each of `classes_`, (n, classes)."""
         features = self._checked_features(X)
+        if len(features) == 1 and self.classifier_.setting == "transductive":
+            raise PseudoshotError(
+                f"a classifier '{self.classifier_.name}' looks at all images together, of which "
+                f"one alone says nothing: give it more images, or choose another classifier"
+            )
         scores = scores_of(self.fitted_, features)
         probabilities: Floats = softmax(scores / self.temperature_, axis=1)
         if not np.isfinite(probabilities).all():

@@ -11,7 +11,7 @@ from pseudoshot.data import load as load_data
 from pseudoshot.data.decode import decode
 from pseudoshot.data.loading import expanded
 from pseudoshot.embedders import Embedder, load
-from pseudoshot.sorting.estimator import FewShotClassifier
+from pseudoshot.sorting.estimator import FewShotClassifier, classifier_for_sorting
 from pseudoshot.sorting.inputs import Floats, images_of_folder, to_image_set
 from pseudoshot.sorting.placing import check_destination, place
 from pseudoshot.sorting.saved import load_classifier
@@ -62,7 +62,8 @@ def classify_folder(
         raise PseudoshotError("give --support: a folder with one subfolder per class, or a table")
     else:
         embedder = load(run, reading)
-        embedder.classifier(classifier)  # what is refused is so before the work of embedding
+        # what is refused is so before the work of embedding
+        classifier_for_sorting(embedder, classifier)
         examples = _examples(support, folder, embedder.card.size)
         fitted, result = _by_examples(embedder, examples, images, classifier, reject)
     if save is not None:

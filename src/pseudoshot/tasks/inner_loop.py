@@ -4,12 +4,15 @@ once, each with weights of its own."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TypeAlias
+from contextlib import contextmanager, nullcontext
+from operator import itemgetter
+from typing import Any, TypeAlias
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
+from torch.utils._pytree import tree_map
 
 Weights: TypeAlias = Mapping[str, Tensor]
 
@@ -23,30 +26,48 @@ def adapted_logits(
     steps: int,
     lr: float,
     first_order: bool = False,
+    by_batch: bool = True,
     at_once: int | None = None,
+    own: Weights | None = None,
 ) -> Tensor:
-    """Of tasks with support (T, n, ...) of the same labels (n,), the scores of their queries
-    (T, m, ...) after `steps` of gradient descent on the support: (T, m, N).
+    """Of tasks with support (T, n, ...) and labels (T, n), or (n,) where all have the same, the
+    scores of their queries (T, m, ...) after `steps` of gradient descent on the support: (T, m, N).
 
-    θ_{j+1} = θ_j - α ∇CE(S; θ_j), the mean cross entropy; BatchNorm by the statistics of what it is
-    given, support or query. Gradients flow through the steps, or with `first_order` past them. At
-    most `at_once` tasks are held at a time.
+    θ_{j+1} = θ_j - α ∇CE(S; θ_j), the mean cross entropy. BatchNorm goes by the statistics of what
+    it is given, support or query, or else (`by_batch`) by the running ones. Gradients flow through
+    the steps, or with `first_order` past them. At most `at_once` tasks are held at a time. Weights
+    that each task begins with in place of the network's are its `own`, (T, ...) each.
     """
 
     def scores(weights: Weights, images: Tensor) -> Tensor:
         logits: Tensor = functional_call(network, dict(weights), (images,))
         return logits
 
-    def of_task(support: Tensor, query: Tensor) -> Tensor:
+    def of_task(support: Tensor, labels: Tensor, query: Tensor, own: Weights) -> Tensor:
         def cost(weights: Weights) -> Tensor:
             return F.cross_entropy(scores(weights, support), labels)
 
-        return scores(descend(cost, start, steps, lr, first_order), query)
+        return scores(descend(cost, {**start, **own}, steps, lr, first_order), query)
 
     start = dict(network.named_parameters())
-    with batch_statistics(network):
-        logits: Tensor = vmap(of_task, chunk_size=at_once)(support, query)
-    return logits
+    tasks = support, labels.expand(support.shape[:2]), query, dict(own or {})
+    with batch_statistics(network) if by_batch else nullcontext():
+        return each_task(of_task, tasks, at_once)
+
+
+def each_task(
+    function: Callable[..., Tensor], tasks: tuple[Any, ...], at_once: int | None
+) -> Tensor:
+    """The function of every task, whose tensors all have T rows, at most `at_once` at a time.
+
+    One at a time they go without vmap, which on a CPU takes half as long again: it makes of the
+    convolutions of several tasks one of as many groups.
+    """
+    if at_once != 1:
+        found: Tensor = vmap(function, chunk_size=at_once)(*tasks)
+        return found
+    rows = [tree_map(itemgetter(task), tasks) for task in range(len(tasks[0]))]
+    return torch.stack([function(*row) for row in rows])
 
 
 def descend(

@@ -82,7 +82,7 @@ def unaltered_start(settings: RunSettings) -> Embedder | None:
     own, usual = start.card.classifier_settings(), classifier_settings("prototype")
     # a head is trained beside the network as it becomes, and says nothing of this one
     wanted = (settings.classifier, own, usual)
-    classifier = next(c for c in wanted if not CLASSIFIERS[c.name].needs_head)
+    classifier = next(c for c in wanted if not CLASSIFIERS[c.name].plain_reading)
     changes = {
         "similarity": settings.method.test_similarity,
         "classifier": classifier.model_dump(exclude_none=True),
