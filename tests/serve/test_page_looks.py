@@ -14,6 +14,14 @@ def violations(page) -> list[str]:
     return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 
 
+# By how much a class of many images is wider than its place.
+MANY = """() => {
+  const text = document.querySelector(".class .text");
+  text.lastChild.textContent = "1,100 examples · 70,933 images";
+  return text.scrollWidth - text.clientWidth;
+}"""
+
+
 @pytest.fixture(params=["light", "dark"])
 def colours(request, page):
     page.emulate_media(color_scheme=request.param)
@@ -74,3 +82,4 @@ def test_nothing_sticks_out_of_a_wide_or_a_narrow_screen(page, address, width):
     room = page.locator("#scroller").bounding_box()
     assert room["height"] >= 350  # most of a telephone's screen is for images
     assert room["x"] + room["width"] <= width
+    assert page.evaluate(MANY) <= 0

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+LONGEST = 300  # characters of what another program says
+
 
 class PseudoshotError(Exception):
     """Something the user can put right. The command line prints it as one sentence and exits 1.
@@ -26,8 +28,13 @@ class StoppedError(PseudoshotError):
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, in one line."""
-    return next(iter(str(error).splitlines()), type(error).__name__)
+    """What an error says, in one line that is not too long.
+
+    >>> len(first_line(ValueError("one of " + 400 * "name, ")))
+    300
+    """
+    line = next(iter(str(error).splitlines()), type(error).__name__)
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
 def validation_line(error: ValidationError) -> str:
