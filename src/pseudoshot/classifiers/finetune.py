@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,7 +60,8 @@ class Finetune(Classifier):
         network: Backbone | None = None,
     ) -> None:
         super().__init__(settings, similarity, head, network)
-        if settings.statistics == "batch":
+        self.by_batch = settings.statistics == "batch"
+        if self.by_batch:
             self.setting = "transductive"
 
     @property
@@ -78,17 +79,10 @@ class Finetune(Classifier):
         if trained is not None and way <= trained.out_features:
             weight, bias = trained.weight[:way], trained.bias[:way]
             return {"weight": weight.expand(tasks, -1, -1), "bias": bias.expand(tasks, -1)}
-        with self.norms():
+        with batch_statistics(self.network) if self.by_batch else nullcontext():
             embeddings = each_task(self.network, (support.embeddings,), at_once)
         start = nearest_mean(self.similarity, Support(embeddings, support.labels, way).means)
         return {"weight": start.weight, "bias": start.bias}
-
-    @contextmanager
-    def norms(self) -> Iterator[None]:
-        """Within the block BatchNorm goes by what the settings say."""
-        by_batch = self.settings.statistics == "batch"
-        with batch_statistics(self.network) if by_batch else nullcontext():
-            yield
 
     def floats_a_task(self, members: int, dim: int) -> int:
         return members * dim * self.network.floats_a_pixel
@@ -125,7 +119,7 @@ class Adapted(Fitted):
             steps=settings.steps,
             lr=settings.lr,
             first_order=True,
-            by_batch=settings.statistics == "batch",
+            by_batch=self.classifier.by_batch,
             at_once=at_once,
             own={f"1.{name}": value for name, value in layer.items()},
         )

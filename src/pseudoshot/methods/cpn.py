@@ -22,12 +22,16 @@ _TINY = 1e-12
 class CPNSettings(ViewCountSettings):
     views_per_class: int = Field(default=4, ge=2)
     """V, views per image"""
-    temperature: PositiveFloat = 5.0
-    """divides the squared distance of two views"""
+    temperature: PositiveFloat | None = None
+    """divides the squared distance of two views: 5 where not given"""
     penalty: NonNegativeFloat = 1.0
     """weight of the Wasserstein distance between what is said of a view and nothing being said"""
     cost_scale: NonNegativeFloat = Field(default=8.0, le=30)
     """what it costs to move confidence to the image that is least alike (gamma)"""
+
+    @property
+    def resolved_temperature(self) -> float:
+        return self.temperature or 5.0
 
     @property
     def test_similarity(self) -> Similarity:
@@ -64,7 +68,7 @@ class CPN(Method):
         by_view = similar.view(rows, rows // V, V).transpose(1, 2)  # (CV, V, C)
         logits = by_view.flatten(0, 1)  # (CVV, C): of each query, by each view of the images
         own = torch.arange(rows // V, device=logits.device).repeat_interleave(V * V)
-        value = F.cross_entropy(logits / settings.temperature, own)
+        value = F.cross_entropy(logits / settings.resolved_temperature, own)
         if settings.penalty:
             means = embeddings.detach().view(-1, V, dim).mean(1)
             told = (logits / dim**0.5).softmax(1)

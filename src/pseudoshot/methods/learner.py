@@ -77,9 +77,9 @@ class LearnerMethod(Method):
     """Cross entropy of the queries of each task, by its prototypes or after its inner steps.
 
     MAML's classifier layer is one of the weights that are adapted, and kept as the head, for
-    `finetune` to go on from. Its support and queries are
-    passes of their own in each task, BatchNorm by their own batch; the running statistics, which
-    embeddings at test use, follow a pass over the queries of all tasks.
+    `finetune` to go on from. Its support and queries are passes of their own in each task,
+    BatchNorm by their own batch; the running statistics, which embeddings at test use, follow a
+    pass over the queries of all tasks.
     """
 
     settings: LearnerSettings

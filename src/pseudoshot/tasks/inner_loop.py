@@ -3,16 +3,14 @@ once, each with weights of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
-from torch.utils._pytree import tree_map
 
 Weights: TypeAlias = Mapping[str, Tensor]
 
@@ -43,22 +41,23 @@ def adapted_logits(
         logits: Tensor = functional_call(network, dict(weights), (images,))
         return logits
 
-    def of_task(support: Tensor, labels: Tensor, query: Tensor, own: Weights) -> Tensor:
+    def of_task(support: Tensor, labels: Tensor, query: Tensor, *first: Tensor) -> Tensor:
         def cost(weights: Weights) -> Tensor:
             return F.cross_entropy(scores(weights, support), labels)
 
-        return scores(descend(cost, {**start, **own}, steps, lr, first_order), query)
+        weights = {**start, **dict(zip(names, first, strict=True))}
+        return scores(descend(cost, weights, steps, lr, first_order), query)
 
-    start = dict(network.named_parameters())
-    tasks = support, labels.expand(support.shape[:2]), query, dict(own or {})
+    start, names = dict(network.named_parameters()), list(own or {})
+    tasks = support, labels.expand(support.shape[:2]), query, *(own or {}).values()
     with batch_statistics(network) if by_batch else nullcontext():
         return each_task(of_task, tasks, at_once)
 
 
 def each_task(
-    function: Callable[..., Tensor], tasks: tuple[Any, ...], at_once: int | None
+    function: Callable[..., Tensor], tasks: Sequence[Tensor], at_once: int | None
 ) -> Tensor:
-    """The function of every task, whose tensors all have T rows, at most `at_once` at a time.
+    """The function of every task, a row of each of the tensors, at most `at_once` at a time.
 
     One at a time they go without vmap, which on a CPU takes half as long again: it makes of the
     convolutions of several tasks one of as many groups.
@@ -66,8 +65,7 @@ def each_task(
     if at_once != 1:
         found: Tensor = vmap(function, chunk_size=at_once)(*tasks)
         return found
-    rows = [tree_map(itemgetter(task), tasks) for task in range(len(tasks[0]))]
-    return torch.stack([function(*row) for row in rows])
+    return torch.stack([function(*rows) for rows in zip(*tasks, strict=True)])
 
 
 def descend(
