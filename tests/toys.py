@@ -69,7 +69,7 @@ class Halves(ClassSource):
     def steps_per_epoch(self, C: int, V: int) -> int:
         return max(1, self.count // (C * V))
 
-    def begin_epoch(self, embed: Embed) -> None:
+    def begin_epoch(self, embed: Embed, C: int, V: int) -> None:
         directions = torch.randn(2, embed().shape[1], generator=self.generator)
         order = (embed() @ directions.T).T.argsort(1).argsort(1)  # (2, n): place along a direction
         self.groups = order * 4 // self.count

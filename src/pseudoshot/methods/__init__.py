@@ -3,6 +3,8 @@
 from pseudoshot.methods.aal import AAL
 from pseudoshot.methods.base import Batch, Loss, Method
 from pseudoshot.methods.baseline import Baseline
+from pseudoshot.methods.cactus import CACTUs
+from pseudoshot.methods.cumca import CUMCA
 from pseudoshot.methods.feat import FEAT
 from pseudoshot.methods.film import DeepSetsFiLM
 from pseudoshot.methods.hard_task import HardTask
@@ -19,6 +21,7 @@ from pseudoshot.methods.settings import MethodSettings, TaskSettings
 from pseudoshot.methods.simclr import SimCLR
 from pseudoshot.methods.supervised import Supervised
 from pseudoshot.methods.tsp_head import TSPHead
+from pseudoshot.methods.uflst import UFLST
 from pseudoshot.methods.umtra import UMTRA
 from pseudoshot.methods.vanilla import Vanilla
 from pseudoshot.tools.registry import Registry
@@ -43,6 +46,9 @@ METHODS: Registry[Method] = Registry(
         "protoclr": ProtoCLR,
         "umtra": UMTRA,
         "aal": AAL,
+        "cactus": CACTUs,
+        "cumca": CUMCA,
+        "uflst": UFLST,
         "protonet": ProtoNet,
         "supervised": Supervised,
     },

@@ -10,12 +10,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pseudoshot.runs.training import gather, images_of, with_usual_start
+from pseudoshot.class_sources import CLASS_SOURCES
+from pseudoshot.class_sources.exemplars import Exemplars
+from pseudoshot.runs.pre_learning import pre_learning_options
+from pseudoshot.runs.training import check_looked_at, gather, images_of, with_usual_start
 from pseudoshot.settings.config import to_toml
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import console, duration
+from pseudoshot.tools.registry import PartSettings
 from pseudoshot.training.first_embedder import start_of
 from pseudoshot.training.processes import Team, build_fabric
 from pseudoshot.training.run_folder import RunFolder
@@ -34,6 +38,7 @@ class DryRun:
     steps: int
     seconds_per_step: float
     memory: int | None  # bytes at the peak of the steps measured; None where it cannot be told
+    first: DryRun | None = None  # the run that is trained before it, where one is
 
     @property
     def seconds(self) -> float:
@@ -44,9 +49,13 @@ class DryRun:
         """What a person wants to know before it starts."""
         memory = "" if self.memory is None else f", memory {self.memory / 2**30:.1f} GB"
         start = self.settings.start_from
-        return ("" if start is None else f"starting from {start}: ") + (
-            f"{self.images:,} images, {self.steps:,} steps of {self.seconds_per_step:.2f} s: "
-            f"about {duration(self.seconds)} on this machine{memory}"
+        first, looks = self.first, CLASS_SOURCES[self.settings.class_source.name].looks
+        return (
+            ("" if first is None else f"{first.settings.method.name}: {first.cost}; then ")
+            + ("" if start is None else f"starting from {start}: ")
+            + f"{self.images:,} images, {self.steps:,} steps of {self.seconds_per_step:.2f} s: "
+            + f"about {duration(self.seconds)} on this machine{memory}"
+            + (", and what it takes to find clusters" if looks else "")
         )
 
     def __str__(self) -> str:
@@ -69,16 +78,24 @@ def dry_run(
     given = with_usual_start(gather(data, config, dict(options)), data_root)
     settings = resolve(given, start_of(given))
     images = images_of(settings, data_root)
+    check_looked_at(settings, images)
+    before = pre_learning_options(settings, len(images))
+    first = None
+    if before is not None:
+        first = dry_run(data, data_root=data_root, options=before, measured=measured)
     keep_freed_memory()
     fabric = build_fabric(1, 1, settings.optimisation.precision)
     trainer = Trainer(settings, images, Team(fabric))
+    if trainer.base.source.looks:  # clusters may take minutes, and steps as long without them
+        count = trainer.base.source.count
+        trainer.base.source = Exemplars(PartSettings(), count, None, trainer.generator)
     seconds: list[float] = []
     while len(seconds) < WARM_UP + measured and not (seconds[1:] and sum(seconds) > LONG_ENOUGH):
         start = time.perf_counter()
         trainer.train_step()
         seconds.append(time.perf_counter() - start)
     step = median(seconds[min(WARM_UP, len(seconds) - 1) :])
-    return DryRun(settings, len(images), trainer.steps, step, _peak_memory())
+    return DryRun(settings, len(images), trainer.steps, step, _peak_memory(), first)
 
 
 def announce(

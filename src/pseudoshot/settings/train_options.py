@@ -16,6 +16,17 @@ class TrainOptions(TypedDict, total=False):
     rotations: bool | None
     class_source: str | None
     labels: float | None
+    from_run: str | None
+    pre_learn: str | None
+    pre_learn_epochs: int | None
+    partitions: int | None
+    clusters: int | None
+    whitened: int | None
+    round_epochs: int | None
+    k1: int | None
+    k2: int | None
+    rho: float | None
+    min_samples: int | None
     views: str | None
     view_scale: float | None
     backbone: str | None
@@ -52,6 +63,10 @@ class TrainOptions(TypedDict, total=False):
     inner_lr: float | None
     first_order: bool | None
     swap: bool | None
+    prior_share: float | None
+    prior_beta: float | None
+    loss: Literal["triplet", "prototype", "both"] | None
+    margin: float | None
     classifier: str | None
     classifier_similarity: Literal["sns", "cosine", "euclidean", "inner"] | None
     classifier_inverse_regularisation: float | None

@@ -78,6 +78,7 @@ class Journal:
             "images_per_second": self.speed,
             "seconds": self.trainer.seconds,
             **loss.scalars,
+            **self.trainer.base.source.scalars,
         }
 
     def _say_epoch(self, record: dict[str, Any]) -> None:
