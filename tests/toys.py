@@ -58,6 +58,8 @@ class Queue(Method):
 class Halves(ClassSource):
     """Clusters built anew at every epoch: two partitions of four groups of the embeddings."""
 
+    looks = True
+
     def __init__(self, settings: PartSettings, count: int, labels: Any, generator: Any) -> None:
         super().__init__(settings, count, labels, generator)
         self.groups = torch.zeros(2, count, dtype=torch.long)

@@ -21,4 +21,4 @@ class DistinctClusters(Clusters):
 
     def draw(self, C: int, V: int) -> Draw:
         drawn = super().draw(C, 1)
-        return drawn._replace(rows=drawn.rows.expand(C, V))
+        return drawn._replace(rows=drawn.rows.expand(-1, V))

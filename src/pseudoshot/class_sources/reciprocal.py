@@ -59,8 +59,8 @@ def memberships(embeddings: Tensor, found: Neighbours, k2: int) -> Sparse:
     i; then averaged over the k2 nearest of i, itself among them.
     """
     near = reciprocal_sets(found.nearest)
-    weights = near.astype(np.float64)
-    weights.data = np.exp(-_distances(embeddings, near) / _per_entry(near, found.farthest))
+    parts = _distances(embeddings, near) / _per_entry(near, found.farthest)
+    weights = sparse.csr_array((np.exp(-parts), near.indices, near.indptr), shape=near.shape)
     own = sparse.diags_array(1 / weights.sum(1)) @ weights
     return (_indicators(found.nearest[:, :k2]) @ own / k2).tocsr()
 
