@@ -12,8 +12,8 @@ from typing import Any
 
 from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.class_sources.exemplars import Exemplars
-from pseudoshot.runs.pre_learning import pre_learning_options
-from pseudoshot.runs.training import check_looked_at, gather, images_of, with_usual_start
+from pseudoshot.runs.pre_learning import check_looked_at, pre_learning_options
+from pseudoshot.runs.training import gather, images_of, with_usual_start
 from pseudoshot.settings.config import to_toml
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.tree import RunSettings

@@ -13,7 +13,13 @@ from pseudoshot.embedders import PHOTOS, Embedder, bundled_models, load
 from pseudoshot.embedders.doors import lite0
 from pseudoshot.methods import METHODS
 from pseudoshot.report import write_report
-from pseudoshot.runs.pre_learning import PRE_LEARNT, from_pre_learnt, pre_learning_options
+from pseudoshot.runs.pre_learning import (
+    PRE_LEARNT,
+    check_alone,
+    check_looked_at,
+    from_pre_learnt,
+    pre_learning_options,
+)
 from pseudoshot.settings.config import read_config
 from pseudoshot.settings.resolve import resolve, resumed
 from pseudoshot.settings.train_options import TrainOptions
@@ -21,7 +27,7 @@ from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.console import say
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import is_file
-from pseudoshot.training.base_images import FEWEST_HELD_OUT, held_out_of, trained_on_the_same
+from pseudoshot.training.base_images import FEWEST_HELD_OUT, held_out_of
 from pseudoshot.training.first_embedder import start_of
 from pseudoshot.training.loop import run_training
 from pseudoshot.training.processes import Team, build_fabric, check_shares, leads
@@ -86,14 +92,11 @@ def train(
         images = images_of(settings, data_root)
         if not resume:
             check_looked_at(settings, images)
-        options_of_first = pre_learning_options(settings, len(images))
-        if options_of_first is not None:
-            if devices * nodes > 1:
-                raise PseudoshotError(
-                    "--pre-learn trains on one device: train that run first, and give it by --from"
-                )
+        first = pre_learning_options(settings, len(images))
+        if first is not None:
+            check_alone(devices * nodes)
             settings = from_pre_learnt(settings, folder.path)
-            _train_first(settings, folder, data_root, options_of_first)
+            _train_first(settings, folder, data_root, first)
         fabric = build_fabric(devices, nodes, settings.optimisation.precision)
         fabric.launch()  # the other processes, after all that may be refused
         embedder = run_training(settings, images, folder, Team(fabric))
@@ -112,13 +115,6 @@ def _train_first(
     if not first.finished:
         say(f"training '{first.path}' by {options['method']} first")
         train(settings.data.name, first.path, resume=first.started, data_root=data_root, **options)
-
-
-def check_looked_at(settings: RunSettings, images: ImageSet) -> None:
-    """Refuse a run of other images, where the class source is to look through one."""
-    run = getattr(settings.class_source, "from_run", None)
-    if run is not None:
-        trained_on_the_same(run, images)
 
 
 def gather(data: str | Path, config: str | Path | None, options: dict[str, Any]) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class Trainer:
         method = self.settings.method
         drawn = self.base.draw(method.images, method.V)
         shared = len(drawn.rows) - len(drawn.rows) % self.team.size
-        if shared < method.fewest:
+        if shared < min(method.fewest, method.images):
             raise PseudoshotError(
                 f"class source '{self.settings.class_source.name}' has made {len(drawn.rows)} "
                 f"pseudo-classes of {method.V} images, and method '{method.name}' needs "
