@@ -58,6 +58,8 @@ class Queue(Method):
 class Halves(ClassSource):
     """Clusters built anew at every epoch: two partitions of four groups of the embeddings."""
 
+    looks = True
+
     def __init__(self, settings: PartSettings, count: int, labels: Any, generator: Any) -> None:
         super().__init__(settings, count, labels, generator)
         self.groups = torch.zeros(2, count, dtype=torch.long)
@@ -69,7 +71,7 @@ class Halves(ClassSource):
     def steps_per_epoch(self, C: int, V: int) -> int:
         return max(1, self.count // (C * V))
 
-    def begin_epoch(self, embed: Embed) -> None:
+    def begin_epoch(self, embed: Embed, C: int, V: int) -> None:
         directions = torch.randn(2, embed().shape[1], generator=self.generator)
         order = (embed() @ directions.T).T.argsort(1).argsort(1)  # (2, n): place along a direction
         self.groups = order * 4 // self.count

@@ -88,9 +88,14 @@ def test_a_class_of_fewer_images_gives_each_as_often_as_the_others():
 def test_every_source_draws_what_it_says_and_goes_on_from_its_state(name):
     labels = np.repeat(np.arange(5), 6)
     kind = CLASS_SOURCES[name]
-    source, restored = (kind(kind.Settings(), len(labels), labels, seeded()) for _ in range(2))
+    fields = kind.Settings.model_fields
+    chosen = {"from_run": "some", "partitions": 2, "k1": 5, "min_samples": 2}
+    settings = kind.Settings(**{name: value for name, value in chosen.items() if name in fields})
+    source, restored = (kind(settings, len(labels), labels, seeded()) for _ in range(2))
     assert kind.__doc__
     assert source.steps_per_epoch(4, 3) >= 1
+    centres = 9 * torch.eye(5).repeat_interleave(6, 0)
+    source.begin_epoch(lambda run=None: centres + torch.rand(30, 5, generator=seeded()), 4, 3)
     rows, classes, partition = source.draw(4, 3)
     assert rows.shape == (4, 3)
     assert classes.shape == (4,)

@@ -189,12 +189,26 @@ def photos(folder: Path) -> str:
     return str(folder)
 
 
-def check_resumed_equals_unbroken(data: str, folder: Path, monkeypatch, **settings: object):
-    """Cut off in the second epoch, and again at the end of the first."""
+def looked_at(source: str, data: str, folder: Path) -> dict[str, object]:
+    """What a class source needs to find clusters among so few images of noise."""
+    if source == "reciprocal-clusters":
+        return {"k1": 8, "min_samples": 2, "round_epochs": 1}
+    if not CLASS_SOURCES[source].looks or source == "toy-halves":
+        return {}
+    run = folder / "looked-at"
+    options = {"recipe": "paper", "size": 16, "epochs": 1, "episodes_per_epoch": 1}
+    train(data, run, images=4, tasks=2, **options)
+    return {"from_run": str(run), "partitions": 2}
+
+
+def check_resumed_equals_unbroken(
+    data: str, folder: Path, monkeypatch, stops: tuple[int, ...] = (3, 4), **settings: object
+):
+    """Cut off before these steps: in the second epoch, and at the end of the first."""
     settings = {"size": 16, **settings, "recipe": "paper", "epochs": 2, "episodes_per_epoch": 3}
     train(data, folder / "unbroken", **settings)
     monkeypatch.setattr(loop, "CHECKPOINT_EVERY", -1.0)
-    for stop in (3, 4):
+    for stop in stops:
         step, calls = loop.Trainer.train_step, itertools.count()
 
         def cut(self, step=step, calls=calls, stop=stop):
@@ -221,6 +235,8 @@ def test_a_resumed_run_equals_an_unbroken_one(name, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     settings = known(name, images=3, query=2, tasks=4, way=2)
     data = photos(tmp_path / "data")
+    source = METHODS[name].defaults.get("class_source", "exemplars")
+    settings |= looked_at(source, data, tmp_path)
     check_resumed_equals_unbroken(data, tmp_path, monkeypatch, method=name, **settings)
 
 
@@ -229,6 +245,7 @@ def test_a_run_resumes_exactly_with_any_class_source(source, tmp_path, monkeypat
     (tmp_path / "data").mkdir()
     data = photos(tmp_path / "data")
     settings = {"class_source": source, "images": 3, "query": 2, "tasks": 4, "way": 2}
+    settings |= looked_at(source, data, tmp_path)
     check_resumed_equals_unbroken(data, tmp_path, monkeypatch, **settings)
 
 

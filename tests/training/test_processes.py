@@ -33,7 +33,9 @@ def run(*command: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("method", ["baseline", "hms-tsp-head", "supervised", "meta-gmvae"])
+@pytest.mark.parametrize(
+    "method", ["baseline", "hms-tsp-head", "supervised", "meta-gmvae", "uflst"]
+)
 def test_two_processes_give_the_loss_and_gradient_of_one_on_the_joined_batch(method):
     result = run(ROOT / "tests" / "training" / "two_processes.py", method)
     assert result.returncode == 0, result.stderr

@@ -20,6 +20,11 @@ class Draw(NamedTuple):
     classes: Tensor  # (C,): which of all pseudo-classes each is
     partition: Tensor | None = None  # (C,): tasks take their classes from one partition alone
 
+    def first(self, count: int) -> Draw:
+        """So many of the pseudo-classes."""
+        partition = None if self.partition is None else self.partition[:count]
+        return Draw(self.rows[:count], self.classes[:count], partition)
+
 
 class Embed(Protocol):
     """Embeds the images trained on, (n, d): with the network in training, or with another run."""
@@ -36,6 +41,7 @@ class ClassSource(ABC):
 
     Settings: ClassVar[type[PartSettings]] = PartSettings
     needs_labels: ClassVar[bool] = False
+    looks: ClassVar[bool] = False  # True: at embeddings, before it can draw
 
     def __init__(
         self,
@@ -56,12 +62,18 @@ class ClassSource(ABC):
         """How many draws make one epoch, the same for all of a run; an error if not even one can
         be made."""
 
-    def begin_epoch(self, embed: Embed) -> None:  # noqa: B027 (most sources have nothing to do)
-        """Called before the first draw of every epoch: the place to build clusters anew."""
+    def begin_epoch(self, embed: Embed, C: int, V: int) -> None:  # noqa: B027 (most do nothing)
+        """Called before the first draw of every epoch, all of which are of C pseudo-classes with V
+        members: the place to build clusters anew."""
 
     @abstractmethod
     def draw(self, C: int, V: int) -> Draw:
-        """The next pseudo-classes."""
+        """The next C pseudo-classes; all there are, should these be fewer."""
+
+    @property
+    def scalars(self) -> dict[str, float]:
+        """What is worth logging."""
+        return {}
 
     def state_dict(self) -> dict[str, Any]:
         return {}

@@ -53,7 +53,7 @@ class Exemplars(ClassSource):
             self.position = 0
         chosen = self.order[self.position : self.position + C]
         self.position += C
-        return Draw(chosen[:, None].expand(C, V), chosen)
+        return Draw(chosen[:, None].expand(-1, V), chosen)
 
     def state_dict(self) -> dict[str, Any]:
         return {"order": self.order, "position": self.position}

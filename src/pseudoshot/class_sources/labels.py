@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor
 
 from pseudoshot.class_sources.base import ClassSource, Draw
-from pseudoshot.tools.distinct import sample_distinct
+from pseudoshot.class_sources.groups import Groups
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.registry import PartSettings
 
@@ -44,36 +44,32 @@ class Labels(ClassSource):
         super().__init__(settings, count, labels, generator)
         assert labels is not None
         part = balanced_part(labels, settings.labels, generator)
-        of_part = torch.from_numpy(labels)[part]
-        counts = torch.bincount(of_part)
-        starts = counts.cumsum(0) - counts
-        self.by_class = part[of_part.argsort(stable=True)]
-        self.present = counts.nonzero()[:, 0]
-        self.counts, self.starts = counts[self.present], starts[self.present]
+        self.part = part  # images whose labels are used
+        self.groups = Groups(torch.from_numpy(labels)[part])
+        self.present = self.groups.counts.nonzero()[:, 0]
 
     @property
     def classes(self) -> int:
         return int(self.present[-1]) + 1
 
     def steps_per_epoch(self, C: int, V: int) -> int:
-        if len(self.counts) < C:
+        if len(self.present) < C:
             raise PseudoshotError(
-                f"an episode takes {C} classes but the set has {len(self.counts)}: lower --images "
-                f"to {len(self.counts)} or less"
+                f"an episode takes {C} classes but the set has {len(self.present)}: lower --images "
+                f"to {len(self.present)} or less"
             )
-        return max(1, len(self.by_class) // (C * V))
+        return max(1, len(self.part) // (C * V))
 
     def first_of_each(self, most: int) -> Tensor:
         """So many of each class at most, among those whose labels are used."""
-        place = torch.arange(len(self.by_class)) - self.starts.repeat_interleave(self.counts)
-        return self.by_class[place < most]
+        groups = self.groups
+        place = torch.arange(len(self.part)) - groups.starts.repeat_interleave(groups.counts)
+        return self.part[groups.members[place < most]]
 
     def draw(self, C: int, V: int) -> Draw:
-        classes = torch.randperm(len(self.counts), generator=self.generator)[:C]
-        counts = self.counts[classes]
-        members = sample_distinct(counts.clamp_min(V), V, self.generator) % counts[:, None]
-        rows = self.by_class[self.starts[classes][:, None] + members]
-        return Draw(rows, self.present[classes])
+        chosen = torch.randperm(len(self.present), generator=self.generator)[:C]
+        classes = self.present[chosen]
+        return Draw(self.part[self.groups.draw(classes, V, self.generator)], classes)
 
 
 def balanced_part(

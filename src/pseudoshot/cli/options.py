@@ -16,6 +16,7 @@ DataRoot = Annotated[
     ),
 ]
 Switch = Annotated[bool, Parameter(negative=())]
+SHORTER = {"from_run": ("--from", "--from-run")}  # `from` is no name of Python's
 _MODELS = (
     "A run folder (the --out of a training; of one that has not finished, the last checkpoint); "
     "lite0, pre-trained on ImageNet (the extra pretrained); a bundled model, such as "
@@ -67,7 +68,8 @@ def of_settings(names: Iterable[str] | None = None) -> type:
         part = option.part or (option.name if option.name in REGISTRIES else "run")
         title = part.replace("_", " ").capitalize()
         group = groups.setdefault(part, Group.create_ordered(title))
-        parameter = Parameter(help=help_text(option), group=group, negative=())
+        names = SHORTER.get(option.name)
+        parameter = Parameter(name=names, help=help_text(option), group=group, negative=())
         fields.append((option.name, Annotated[option.type | None, parameter], field(default=None)))
     namespace = {"__module__": __name__}  # else cyclopts takes it for one of Python's own types
     return make_dataclass("Options", fields, frozen=True, namespace=namespace)

@@ -3,7 +3,9 @@
 from pseudoshot.methods.aal import AAL
 from pseudoshot.methods.base import Batch, Loss, Method
 from pseudoshot.methods.baseline import Baseline
+from pseudoshot.methods.cactus import CACTUs
 from pseudoshot.methods.cpn import CPN
+from pseudoshot.methods.cumca import CUMCA
 from pseudoshot.methods.feat import FEAT
 from pseudoshot.methods.film import DeepSetsFiLM
 from pseudoshot.methods.hard_task import HardTask
@@ -21,6 +23,7 @@ from pseudoshot.methods.settings import MethodSettings, TaskSettings
 from pseudoshot.methods.simclr import SimCLR
 from pseudoshot.methods.supervised import Supervised
 from pseudoshot.methods.tsp_head import TSPHead
+from pseudoshot.methods.uflst import UFLST
 from pseudoshot.methods.ulda import ULDA
 from pseudoshot.methods.umtra import UMTRA
 from pseudoshot.methods.vanilla import Vanilla
@@ -47,8 +50,11 @@ METHODS: Registry[Method] = Registry(
         "umtra": UMTRA,
         "aal": AAL,
         "ulda": ULDA,
-        "cpn": CPN,
+        "cactus": CACTUs,
+        "cumca": CUMCA,
+        "uflst": UFLST,
         "meta-gmvae": MetaGMVAE,
+        "cpn": CPN,
         "protonet": ProtoNet,
         "supervised": Supervised,
     },

@@ -69,6 +69,15 @@ class LearnerSettings(CutSettings):
         return 1.0
 
     @property
+    def support_views(self) -> int:
+        """K, views of a class that are its support."""
+        return self.support_images
+
+    @property
+    def fewest(self) -> int:
+        return self.N * self.support_images
+
+    @property
     def test_similarity(self) -> Similarity:
         return self.similarity
 
@@ -103,11 +112,13 @@ class LearnerMethod(Method):
         """The views of an episode, rows (C, V), as tasks (T, N, K + Q), support first."""
 
     def loss(self, batch: Batch) -> Loss:
-        C, V = batch.views.shape[:2]
-        rows = self.tasks_of(torch.arange(C * V).view(C, V))
-        K = self.settings.support_images
+        maml, V = self.settings.learner == "maml", batch.views.shape[1]
+        C = len(batch.views if maml else batch.classes)  # MAML adapts to a process's own alone
+        whole = C - C % self.settings.fewest  # images that make whole tasks
+        rows = self.tasks_of(torch.arange(C * V).view(C, V)[:whole])
+        K = self.settings.support_views
         tasks = Tasks(rows[..., :K], rows[..., K:])
-        if self.settings.learner == "maml":
+        if maml:
             views = batch.views.flatten(0, 1)
             return Loss(self._outer_loss(views[tasks.support], views[tasks.query]))
         embeddings = batch.embed(self.backbone)

@@ -23,6 +23,11 @@ class MethodSettings(PartSettings):
         raise NotImplementedError
 
     @property
+    def fewest(self) -> int:
+        """Pseudo-classes that an episode needs, should the class source not have `images`."""
+        return 2
+
+    @property
     def test_similarity(self) -> Similarity:
         """What embeddings are compared by at test: that of the tasks, where there are any."""
         return "sns"
@@ -74,6 +79,10 @@ class TaskSettings(MethodSettings):
     @property
     def V(self) -> int:  # noqa: N802
         return self.shot + self.query
+
+    @property
+    def fewest(self) -> int:
+        return self.way or super().fewest
 
     @property
     def test_similarity(self) -> Similarity:

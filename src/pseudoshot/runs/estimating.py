@@ -10,12 +10,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from pseudoshot.class_sources import CLASS_SOURCES
+from pseudoshot.class_sources.exemplars import Exemplars
+from pseudoshot.runs.pre_learning import check_looked_at, pre_learning_options
 from pseudoshot.runs.training import gather, images_of, with_usual_start
 from pseudoshot.settings.config import to_toml
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import console, duration
+from pseudoshot.tools.registry import PartSettings
 from pseudoshot.training.first_embedder import start_of
 from pseudoshot.training.processes import Team, build_fabric
 from pseudoshot.training.run_folder import RunFolder
@@ -36,6 +40,7 @@ class DryRun:
     cpu_seconds_per_step: float  # of the processor, all threads together
     steps_per_epoch: int
     memory: int | None  # bytes at the peak of the steps measured; None where it cannot be told
+    first: DryRun | None = None  # the run that is trained before it, where one is
 
     @property
     def seconds(self) -> float:
@@ -46,9 +51,13 @@ class DryRun:
         """What a person wants to know before it starts."""
         memory = "" if self.memory is None else f", memory {self.memory / 2**30:.1f} GB"
         start = self.settings.start_from
-        return ("" if start is None else f"starting from {start}: ") + (
-            f"{self.images:,} images, {self.steps:,} steps of {self.seconds_per_step:.2f} s: "
-            f"about {duration(self.seconds)} on this machine{memory}"
+        first, looks = self.first, CLASS_SOURCES[self.settings.class_source.name].looks
+        return (
+            ("" if first is None else f"{first.settings.method.name}: {first.cost}; then ")
+            + ("" if start is None else f"starting from {start}: ")
+            + f"{self.images:,} images, {self.steps:,} steps of {self.seconds_per_step:.2f} s: "
+            + f"about {duration(self.seconds)} on this machine{memory}"
+            + (", and what it takes to find clusters" if looks else "")
         )
 
     def __str__(self) -> str:
@@ -71,26 +80,33 @@ def dry_run(
     given = with_usual_start(gather(data, config, dict(options)), data_root)
     settings = resolve(given, start_of(given))
     images = images_of(settings, data_root)
+    check_looked_at(settings, images)
+    before = pre_learning_options(settings, len(images))
+    first = None
+    if before is not None:
+        first = dry_run(data, data_root=data_root, options=before, measured=measured)
     keep_freed_memory()
     fabric = build_fabric(1, 1, settings.optimisation.precision)
     trainer = Trainer(settings, images, Team(fabric))
-    seconds: list[float] = []
-    cpu_seconds: list[float] = []
-    while len(seconds) < WARM_UP + measured and not (seconds[1:] and sum(seconds) > LONG_ENOUGH):
+    if trainer.base.source.looks:  # clusters may take minutes, and steps as long without them
+        count = trainer.base.source.count
+        trainer.base.source = Exemplars(PartSettings(), count, None, trainer.generator)
+    step = _step_seconds(trainer, measured)
+    about = (len(images), trainer.steps, *step, trainer.steps_per_epoch, _peak_memory(), first)
+    return DryRun(settings, *about)
+
+
+def _step_seconds(trainer: Trainer, measured: int) -> tuple[float, float]:
+    """What a step takes, by the clock and of the processor: medians over a few."""
+    clock: list[float] = []
+    processor: list[float] = []
+    while len(clock) < WARM_UP + measured and not (clock[1:] and sum(clock) > LONG_ENOUGH):
         start, cpu_start = time.perf_counter(), time.process_time()
         trainer.train_step()
-        seconds.append(time.perf_counter() - start)
-        cpu_seconds.append(time.process_time() - cpu_start)
-    first = min(WARM_UP, len(seconds) - 1)
-    return DryRun(
-        settings,
-        len(images),
-        trainer.steps,
-        median(seconds[first:]),
-        median(cpu_seconds[first:]),
-        trainer.steps_per_epoch,
-        _peak_memory(),
-    )
+        clock.append(time.perf_counter() - start)
+        processor.append(time.process_time() - cpu_start)
+    warm = min(WARM_UP, len(clock) - 1)
+    return median(clock[warm:]), median(processor[warm:])
 
 
 def announce(

@@ -13,10 +13,18 @@ from pseudoshot.embedders import PHOTOS, Embedder, bundled_models, load
 from pseudoshot.embedders.doors import lite0
 from pseudoshot.methods import METHODS
 from pseudoshot.report import write_report
+from pseudoshot.runs.pre_learning import (
+    PRE_LEARNT,
+    check_alone,
+    check_looked_at,
+    from_pre_learnt,
+    pre_learning_options,
+)
 from pseudoshot.settings.config import read_config
 from pseudoshot.settings.resolve import resolve, resumed
 from pseudoshot.settings.train_options import TrainOptions
 from pseudoshot.settings.tree import RunSettings
+from pseudoshot.tools.console import say
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.files import is_file
 from pseudoshot.training.base_images import FEWEST_HELD_OUT, held_out_of
@@ -82,6 +90,13 @@ def train(
                 folder.check_new()
         check_shares(settings.method.images, devices * nodes)
         images = images_of(settings, data_root)
+        if not resume:
+            check_looked_at(settings, images)
+        first = pre_learning_options(settings, len(images))
+        if first is not None:
+            check_alone(devices * nodes)
+            settings = from_pre_learnt(settings, folder.path)
+            _train_first(settings, folder, data_root, first)
         fabric = build_fabric(devices, nodes, settings.optimisation.precision)
         fabric.launch()  # the other processes, after all that may be refused
         embedder = run_training(settings, images, folder, Team(fabric))
@@ -90,11 +105,30 @@ def train(
         return embedder
 
 
+def _train_first(
+    settings: RunSettings, folder: RunFolder, data_root: Path | None, options: dict[str, Any]
+) -> None:
+    """The run that is to be clustered, or what is left of its training."""
+    first = RunFolder(folder.path / PRE_LEARNT)
+    if not folder.started:
+        folder.write_settings(settings)  # with which --resume goes on, here too
+    if not first.finished:
+        say(f"training '{first.path}' by {options['method']} first")
+        train(settings.data.name, first.path, resume=first.started, data_root=data_root, **options)
+
+
 def gather(data: str | Path, config: str | Path | None, options: dict[str, Any]) -> dict[str, Any]:
     """All that was given, by the names of options: those of the config file, then the options."""
     given = {name: value for name, value in options.items() if value is not None}
     from_file = {} if config is None else read_config(Path(config))
-    return {**from_file, **given, "data": full_name(str(data))}
+    given = {**from_file, **given, "data": full_name(str(data))}
+    if given.get("from_run") is not None:
+        if given.get("pre_learn") is not None:
+            raise PseudoshotError(
+                "give --from, a run to cluster, or --pre-learn, which trains one: not both"
+            )
+        given["from_run"] = lasting_name(given["from_run"])
+    return given
 
 
 def with_usual_start(given: dict[str, Any], data_root: Path | None) -> dict[str, Any]:

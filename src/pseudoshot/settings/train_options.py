@@ -16,6 +16,17 @@ class TrainOptions(TypedDict, total=False):
     rotations: bool | None
     class_source: str | None
     labels: float | None
+    from_run: str | None
+    pre_learn: str | None
+    pre_learn_epochs: int | None
+    partitions: int | None
+    clusters: int | None
+    whitened: int | None
+    round_epochs: int | None
+    k1: int | None
+    k2: int | None
+    rho: float | None
+    min_samples: int | None
     views: str | None
     view_scale: float | None
     backbone: str | None
@@ -55,14 +66,18 @@ class TrainOptions(TypedDict, total=False):
     support_mix: float | None
     query_mix: float | None
     rotation_weight: float | None
-    penalty: float | None
-    cost_scale: float | None
+    prior_share: float | None
+    prior_beta: float | None
+    loss: Literal["triplet", "prototype", "both"] | None
+    margin: float | None
     set_size: int | None
     latent: int | None
     samples: int | None
     components: int | None
     em_steps: int | None
     frozen: bool | None
+    penalty: float | None
+    cost_scale: float | None
     classifier: str | None
     classifier_similarity: Literal["sns", "cosine", "euclidean", "inner"] | None
     classifier_inverse_regularisation: float | None

@@ -87,7 +87,7 @@ class RunSettings(Settings):
     data: DataSettings
     """a folder of images, or the name of a set"""
     class_source: SerializeAsAny[PartSettings]
-    """what counts as the same: exemplars (views of one image), or labels"""
+    """what counts as the same: exemplars (views of one image), clusters of embeddings, or labels"""
     views: SerializeAsAny[ViewSettings]
     """how altered copies of an image are made: amdim, or strokes and typefaces for characters"""
     backbone: SerializeAsAny[PartSettings]

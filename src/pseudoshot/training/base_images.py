@@ -10,7 +10,10 @@ from pseudoshot.class_sources import CLASS_SOURCES, Draw
 from pseudoshot.class_sources.labels import Labels
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder, load
+from pseudoshot.readings import PLAIN
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.tools.registry import PartSettings
+from pseudoshot.training.processes import Team
 
 FEWEST_HELD_OUT = 2  # a task has two classes at least
 HELD_OUT = 256  # images kept from training at most
@@ -42,19 +45,53 @@ class BaseImages:
             np.arange(len(self.held_out))[:count]
         )
 
-    def begin_epoch(self, embedder: Embedder) -> None:
-        """Let the class source look at the images trained on, through the network as it is now."""
+    def begin_epoch(self, embedder: Embedder, C: int, V: int, team: Team) -> None:
+        """Let the class source look at the images trained on, through the network as it is now;
+        what it sees is the backbone's output, however the run is read at test."""
 
         def embed(run: str | None = None) -> Tensor:
-            network = embedder if run is None else load(run)
-            return network.embed(self.images, bar=False)[self.rows]
+            network = embedder if run is None else trained_on_the_same(run, self.images)
+            read = network.read_as(PLAIN).to(embedder.device)
+            return team.agreed(read.embed(self.images, bar=False)[self.rows])
 
-        self.source.begin_epoch(embed)
+        self.source.begin_epoch(embed, C, V)
 
     def draw(self, C: int, V: int) -> Draw:
         """The next pseudo-classes, as indices into the image set."""
         drawn = self.source.draw(C, V)
         return drawn._replace(rows=self.rows[drawn.rows])
+
+
+def trained_on_the_same(run: str, images: ImageSet) -> Embedder:
+    """The embedding of a run of the same images, refused where they are others."""
+    network = load(run)
+    card = network.card
+    if card.unfinished:
+        raise PseudoshotError(
+            f"the training of --from '{run}' has not finished, it is at {card.unfinished}: "
+            f"continue it with --resume before its embeddings are clustered"
+        )
+    for what, theirs, ours in (
+        ("channels", card.channels, images.channels),
+        ("pixels a side", card.size, images.size),
+    ):
+        if theirs != ours:
+            raise PseudoshotError(
+                f"--from '{run}' was trained on images of {theirs} {what}, those of "
+                f"'{images.name}' have {ours}: give a run of the same, or --pre-learn simclr"
+            )
+    last = card.trained_on.split("; then ")[-1]
+    if trained_on(images) not in (last, last.partition(" labels of ")[2]):
+        raise PseudoshotError(
+            f"--from '{run}' was trained on '{last}' and not on '{trained_on(images)}': give a run "
+            f"of the same images, or train one first by --pre-learn simclr"
+        )
+    return network
+
+
+def trained_on(images: ImageSet) -> str:
+    """As a card says it."""
+    return ", ".join(filter(None, (images.name, images.note)))
 
 
 def held_out_of(count: int, labelled: bool = False) -> int:

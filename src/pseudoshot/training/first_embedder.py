@@ -7,21 +7,22 @@ from typing import Any
 
 from pseudoshot.backbones import build_backbone
 from pseudoshot.classifiers import CLASSIFIERS, classifier_settings
-from pseudoshot.data import ImageSet
+from pseudoshot.data import ImageSet, default_views
 from pseudoshot.embedders import Embedder, ModelCard, channel_statistics, load
 from pseudoshot.readings import reading_of
 from pseudoshot.settings.starting import Start
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.adapting import adapts, fix_statistics
-from pseudoshot.views import POLICIES
+from pseudoshot.training.base_images import trained_on
+from pseudoshot.views import Policy, get_policy
+from pseudoshot.views.identity import Identity
 
 
 def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
     """Untrained, or that of the run to start from, with what it says of images."""
-    trained_on = ", ".join(filter(None, (images.name, images.note)))
     if settings.start_from is not None:
-        return _continued(settings, images, trained_on)
+        return _continued(settings, images)
     mean, std = channel_statistics(images)
     card = ModelCard(
         backbone=settings.backbone.name,
@@ -33,12 +34,12 @@ def first_embedder(settings: RunSettings, images: ImageSet) -> Embedder:
         classifier=settings.classifier.model_dump(exclude_none=True),
         reading=reading_of(settings.reading, _of_characters(settings)),
         characters=_of_characters(settings),
-        trained_on=trained_on,
+        trained_on=trained_on(images),
     )
     return Embedder(build_backbone(card.backbone, images.channels, images.size), card)
 
 
-def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embedder:
+def _continued(settings: RunSettings, images: ImageSet) -> Embedder:
     assert settings.start_from is not None
     embedder = _trainable(settings.start_from)
     card = embedder.card
@@ -48,11 +49,12 @@ def _continued(settings: RunSettings, images: ImageSet, trained_on: str) -> Embe
             f"those of '{images.name}' have {images.channels}"
         )
     labels = getattr(settings.class_source, "labels", None)
-    trained_on = trained_on if labels is None else f"{labels:.0%} labels of {trained_on}"
+    part = "" if labels is None else f"{labels:.0%} labels of "
+    told = f"{part}{trained_on(images)}"
     if settings.method.network_stays:
-        return Embedder(embedder.backbone, _beside_a_head(card, settings, trained_on)).eval()
+        return Embedder(embedder.backbone, _beside_a_head(card, settings, told)).eval()
     changes = {
-        "trained_on": f"{card.trained_on}; then {trained_on}",
+        "trained_on": f"{card.trained_on}; then {told}",
         "similarity": settings.method.test_similarity,
         "classifier": settings.classifier.model_dump(exclude_none=True),
         "reading": reading_of(settings.reading, _of_characters(settings)),
@@ -117,5 +119,11 @@ def _trainable(name: str) -> Embedder:
     return embedder
 
 
+def telling_views(settings: RunSettings) -> Policy:
+    """The run's, or where these leave images as they are, those that suit the set."""
+    policy = get_policy(settings.views)
+    return get_policy(default_views(settings.data.name)) if isinstance(policy, Identity) else policy
+
+
 def _of_characters(settings: RunSettings) -> bool:
-    return POLICIES[settings.views.name].of_characters
+    return telling_views(settings).of_characters

@@ -79,6 +79,7 @@ class Journal:
             "seconds": self.trainer.seconds,
             "cpu_seconds": self.trainer.cpu_seconds,
             **loss.scalars,
+            **self.trainer.base.source.scalars,
         }
 
     def _say_epoch(self, record: dict[str, Any]) -> None:

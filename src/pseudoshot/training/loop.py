@@ -65,7 +65,8 @@ def _start(folder: RunFolder, trainer: Trainer) -> None:
     if started:
         folder.set_epochs(trainer.settings, trainer.step)
         folder.truncate_log(trainer.step)
-        console.print(f"resuming '{folder.path}' at step {trainer.step} of {trainer.steps}")
+        if trainer.step:
+            console.print(f"resuming '{folder.path}' at step {trainer.step} of {trainer.steps}")
     else:
         folder.write_settings(trainer.settings)
 

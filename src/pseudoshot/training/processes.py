@@ -82,6 +82,14 @@ class Team:
         joined: Tensor = _Gather.apply(embeddings, self.size, self.rank)  # type: ignore[no-untyped-call]
         return joined
 
+    def agreed(self, values: Tensor) -> Tensor:
+        """The leader's, for all: running statistics, and what they lead to, differ."""
+        if self.size == 1:
+            return values
+        shared = values.to(self.fabric.device)
+        dist.broadcast(shared, 0)
+        return shared.to(values.device)
+
     def generator(self, common: torch.Generator) -> torch.Generator:
         """For draws that differ between processes: views and dropout.
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from pseudoshot.backbones import Backbone, compiled
+from pseudoshot.class_sources import Draw
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders import Embedder
 from pseudoshot.evaluation.pseudo_tasks import pseudo_accuracies
@@ -30,7 +31,7 @@ from pseudoshot.training.adapting import (
 )
 from pseudoshot.training.averaging import averaged
 from pseudoshot.training.base_images import FEWEST_HELD_OUT, BaseImages
-from pseudoshot.training.first_embedder import first_embedder, unaltered_start
+from pseudoshot.training.first_embedder import first_embedder, telling_views, unaltered_start
 from pseudoshot.training.optimiser import build_optimiser, learning_rate
 from pseudoshot.training.processes import Team, synchronise_batch_norm
 from pseudoshot.training.state import TrainingState
@@ -96,7 +97,8 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["lr"] = lr * group["lr_scale"]
         if self.epoch_ends:
-            self.base.begin_epoch(self.embedder)
+            method = self.settings.method
+            self.base.begin_epoch(self.embedder, method.images, method.V, self.team)
         batch = self._next_batch()
         self.method.before_step()
         # Fabric enters its precision by itself only where a strategy wraps the module
@@ -116,8 +118,22 @@ class Trainer:
         self.step += 1
         return loss
 
+    def _draw(self) -> Draw:
+        """The next pseudo-classes, as many for each process."""
+        method = self.settings.method
+        drawn = self.base.draw(method.images, method.V)
+        shared = len(drawn.rows) - len(drawn.rows) % self.team.size
+        if shared < min(method.fewest, method.images):
+            raise PseudoshotError(
+                f"class source '{self.settings.class_source.name}' has made {len(drawn.rows)} "
+                f"pseudo-classes of {method.V} images, and method '{method.name}' needs "
+                f"{max(method.fewest, self.team.size)}: choose another class source, or settings "
+                f"with which it makes more"
+            )
+        return drawn.first(shared)
+
     def _next_batch(self) -> Batch:
-        drawn = self.base.draw(self.settings.method.images, self.settings.method.V)
+        drawn = self._draw()
         views = self._views_of(self.team.part(drawn.rows))
         return Batch(
             self.embedder.normalise(views.to(self.team.fabric.device)),
@@ -227,8 +243,8 @@ class Trainer:
 
     def _scores(self, embedder: Embedder) -> Tensor:
         """Of each held-out image."""
-        similarity = self.settings.method.test_similarity
-        return pseudo_accuracies(embedder, self.base.held_out, self.policy, similarity)
+        similarity, views = self.settings.method.test_similarity, telling_views(self.settings)
+        return pseudo_accuracies(embedder, self.base.held_out, views, similarity)
 
     def _by_labels(self, embedder: Embedder) -> Tensor:
         """Of each held-out image, told by images trained on; no label beyond those of the part."""

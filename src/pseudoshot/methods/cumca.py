@@ -1,0 +1,70 @@
+"""CUMCA (Xu et al. 2021): one image of each of several clusters, and mixed views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import torch
+from pydantic import Field, PositiveFloat, PositiveInt
+from torch import Tensor
+
+from pseudoshot.methods.base import Batch, Loss
+from pseudoshot.methods.learner import LearnerMethod, LearnerSettings
+from pseudoshot.views import Policy
+from pseudoshot.views.identity import Identity
+
+
+class CUMCASettings(LearnerSettings):
+    images: PositiveInt = 40
+    swap: bool = False
+    """the support is the images and the query their mixed views; by default the other way round"""
+    prior_share: float = Field(default=1.0, ge=0, le=1)
+    """part of the views that Prior-Mixup mixes with another image; 0: none"""
+    prior_beta: PositiveFloat = Field(default=1.0, le=1e3)
+    """a mix keeps λ of its own image, drawn from Beta(prior_beta, prior_beta), or 1 - λ if more"""
+
+    @property
+    def V(self) -> int:  # noqa: N802
+        return 2
+
+
+class CUMCA(LearnerMethod):
+    """CUMCA: tasks of N images, each of another cluster, told by mixed views of them.
+
+    Prior-Mixup: x~ = λx + (1-λ)x', under the label of x. The authors' code is not public and their
+    abstract says no more than this: that λ is at least ½ and by default uniform, that all views are
+    mixed, and that x' is another image of the episode as it is, are choices. The rest is as in
+    CACTUs. With SES and SNS it is the baseline: --method baseline --class-source distinct-clusters.
+    """
+
+    Settings = CUMCASettings
+    described = "section 6.1, Table of unsupervised meta-learning methods"
+    defaults = MappingProxyType({"class_source": "distinct-clusters", "images": 40})
+    settings: CUMCASettings
+
+    def policies(self, views: Policy) -> Sequence[tuple[int, Policy]]:
+        roles = (1, views), (1, Identity.beside(views))
+        return roles[::-1] if self.settings.swap else roles
+
+    def tasks_of(self, rows: Tensor) -> Tensor:
+        return rows.view(-1, self.settings.N, rows.shape[1])
+
+    def loss(self, batch: Batch) -> Loss:
+        views, images = batch.views.unbind(1)[:: -1 if self.settings.swap else 1]
+        mixed = self.prior_mixup(views, images, batch.generator)
+        pair = (images, mixed) if self.settings.swap else (mixed, images)
+        return super().loss(replace(batch, views=torch.stack(pair, 1)))
+
+    def prior_mixup(self, views: Tensor, images: Tensor, generator: torch.Generator) -> Tensor:
+        """Views (C, c, h, w), each mixed with the image (C, c, h, w) of another class."""
+        C, settings = len(views), self.settings
+        others = torch.arange(C) + torch.randint(1, max(2, C), (C,), generator=generator)
+        seed = int(torch.randint(2**62, (1,), generator=generator))
+        share = np.random.default_rng(seed).beta(settings.prior_beta, settings.prior_beta, C)
+        kept = torch.from_numpy(np.maximum(share, 1 - share))
+        kept[torch.rand(C, generator=generator) >= settings.prior_share] = 1
+        own = kept.to(views)[:, None, None, None]
+        return own * views + (1 - own) * images[others % C]
