@@ -12,7 +12,7 @@ from pseudoshot.data import default_query, default_views, is_named
 from pseudoshot.data import load as load_data
 from pseudoshot.embedders import load
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
-from pseudoshot.evaluation.few_shot import table_for
+from pseudoshot.evaluation.few_shot import Table, table_for
 from pseudoshot.evaluation.linear import check_linear, evaluate_linear
 from pseudoshot.evaluation.pseudo_tasks import view_set
 from pseudoshot.evaluation.records import append_record
@@ -94,10 +94,10 @@ def evaluate_run(
     told = str(embedder.card.reading)
     if embedder.card.reading.centre and not is_named(str(data)):
         embedder, told = embedder.centred_on(images), f"{told}, centred on these images"
-    table = embedder.embed(images) if linear else table_for(chosen, embedder, images)
+    table: Table
     if linear:
         result = evaluate_linear(
-            table,
+            table := embedder.embed(images),
             images,
             chosen.similarity,
             seed=seed,
@@ -106,7 +106,7 @@ def evaluate_run(
         )
     else:
         result = evaluate_embeddings(
-            table,
+            table := table_for(chosen, embedder, images),
             images,
             chosen,
             way=way,
