@@ -1,9 +1,10 @@
 """Claims: each kind held, not held and undecided."""
 
+import numpy as np
 import pytest
 
 from pseudoshot.studies.claims import judge, papers_difference
-from pseudoshot.studies.results import Results
+from pseudoshot.studies.results import OneSeed, Results
 from pseudoshot.studies.study import Claim, PaperFigures, read_study
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -129,3 +130,14 @@ def test_the_papers_own_difference_is_of_the_same_shots():
     assert difference(gains="A", at="most") == pytest.approx(-2.0)
     assert difference(better="C") is None
     assert difference(less="A", of="gradient_norm") is None
+
+
+def test_with_one_seed_a_difference_has_the_interval_of_paired_tasks():
+    found = results((60.0,), (50.0,), (0.0,))
+    scores = {"A": np.array([70, 50], np.float32), "B": np.array([60, 38], np.float32)}
+    for row, of_tasks in scores.items():
+        found.one_seed[row, 1] = OneSeed(9.0, ("the same",), of_tasks)
+    assert found.over_tasks("A", 1) == 9.0
+    assert found.over_tasks("A", 1, "B") == pytest.approx(1.96 / 2**0.5)  # of 10 and 12
+    found.one_seed["C", 1] = OneSeed(9.0, ("others",), scores["B"])
+    assert found.over_tasks("A", 1, "C") is None

@@ -196,8 +196,14 @@ def wait_for(condition, process: subprocess.Popen) -> None:
         time.sleep(0.02)
 
 
+@pytest.fixture(scope="module")
+def unbroken(place) -> Path:
+    run(place, "unbroken", "first", budget="30 epochs")
+    return place / "unbroken"
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143)])
-def test_a_study_that_is_killed_goes_on_and_comes_to_the_same(place, number, code):
+def test_a_study_that_is_killed_goes_on_and_comes_to_the_same(place, unbroken, number, code):
     """The process at work notices that its parent is gone, saves its run and ends."""
     out = place / f"killed-{number}"
     words = command(place, out.name, "--budget", "30 epochs")
@@ -207,12 +213,10 @@ def test_a_study_that_is_killed_goes_on_and_comes_to_the_same(place, number, cod
     assert process.wait() == code
     (begun, *_) = (path.parent for path in out.glob("runs/*/log.jsonl"))
     assert subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode == 0
-    if number == signal.SIGKILL:
-        run(place, "unbroken", "first", budget="30 epochs")
-    same = place / "unbroken" / "runs" / begun.name / "model.safetensors"
-    if same.is_file():
-        ours, theirs = load_file(begun / "model.safetensors"), load_file(same)
-        assert all((ours[name] == theirs[name]).all() for name in theirs)
+    assert [folder.name for folder in folders(out)] == [f.name for f in folders(unbroken)]
+    ours = load_file(begun / "model.safetensors")
+    theirs = load_file(unbroken / "runs" / begun.name / "model.safetensors")
+    assert all((ours[name] == theirs[name]).all() for name in theirs)
     log = RunFolder(begun).read_log()
     assert [record["step"] for record in log] == sorted({record["step"] for record in log})
 

@@ -111,7 +111,7 @@ def _page(told: Told, order: Order, table: Table) -> str:
     differences = difference_table(study, results, table.papers)
     sections = [
         claims_section(told.findings, table.papers),
-        accuracy_section(table),
+        accuracy_section(table, results.seeds),
         difference_section(study, differences),
         plots_section(study, results, table),
         cost_section(results),

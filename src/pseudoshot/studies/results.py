@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from pseudoshot.evaluation.records import Record, read_records
+from pseudoshot.evaluation.comparison import paired_difference
+from pseudoshot.evaluation.records import Record, read_records, read_scores
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.studies.plan import Plan
 from pseudoshot.studies.shelf import TRAINING, Shelf
@@ -54,6 +56,15 @@ class Trained:
         return float(np.median(each)) if len(each) and np.isfinite(each).all() else None
 
 
+@dataclass(frozen=True)
+class OneSeed:
+    """What is known of a figure that has one seed: how sure it is over tasks."""
+
+    interval: float
+    tasks: tuple[object, ...]  # all that their draw depends on
+    scores: npt.NDArray[np.float32]  # of each
+
+
 @dataclass
 class Results:
     """By row and seed; what is missing has a reason, or was not begun."""
@@ -61,7 +72,7 @@ class Results:
     study: Study
     seeds: int
     accuracies: dict[tuple[str, Column], dict[int, float]] = field(default_factory=dict)
-    over_tasks: dict[tuple[str, Column], float] = field(default_factory=dict)  # interval, one seed
+    one_seed: dict[tuple[str, Column], OneSeed] = field(default_factory=dict)  # where there is one
     runs: dict[str, dict[int, Trained]] = field(default_factory=dict)  # by name of run
     reasons: dict[str, str] = field(default_factory=dict)  # by row
     records: list[Record] = field(default_factory=list)
@@ -77,6 +88,17 @@ class Results:
     def accuracy(self, row: str, column: Column) -> Estimate | None:
         values = self.accuracies.get((row, column))
         return over_seeds(list(values.values())) if values else None
+
+    def over_tasks(self, row: str, column: Column, reference: str | None = None) -> float | None:
+        """With one seed, the interval over tasks: of an accuracy, or of the difference to that of
+        another row on the same tasks."""
+        ours = self.one_seed.get((row, column))
+        if ours is None or reference is None:
+            return None if ours is None else ours.interval
+        theirs = self.one_seed.get((reference, column))
+        if theirs is None or theirs.tasks != ours.tasks:
+            return None
+        return paired_difference(theirs.scores, ours.scores)[1]
 
     def values(self, row: str, of: str, columns: list[Column]) -> Mapping[int, float]:
         """By seed: the mean accuracy over some columns, or the logarithm of another quantity, in
@@ -133,7 +155,11 @@ def _take_record(results: Results, row: Row, seed: int, folder: RunFolder, ident
     record = found[0]
     results.records.append(record)
     linear = bool(results.study.evaluations[row.evaluation].get("linear"))
-    for result in record.results:
+    tasks = (record.labelling, record.note, record.way, record.query, record.tasks, record.seed)
+    scores = read_scores(folder.path, record) if results.seeds == 1 else None
+    for number, result in enumerate(record.results):
         column: Column = LINEAR if linear else result.shot
         results.accuracies.setdefault((row.name, column), {})[seed] = result.accuracy
-        results.over_tasks[row.name, column] = result.interval
+        if scores is not None:
+            one = OneSeed(result.interval, (*tasks, result.shot), scores[number])
+            results.one_seed[row.name, column] = one

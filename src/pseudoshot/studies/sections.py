@@ -42,8 +42,13 @@ def _claim_row(finding: Finding, papers: PaperFigures | None) -> str:
     )
 
 
-def accuracy_section(table: Table) -> str:
-    lead = "Accuracy in percent, mean over seeds and tasks ± 95 % interval."
+def accuracy_section(table: Table, seeds: int) -> str:
+    lead = "Accuracy in percent, mean over seeds and tasks ± 95 % interval over both."
+    if seeds == 1:
+        lead = (
+            "Accuracy in percent, mean over tasks ± 95 % interval. Another seed of the training "
+            "may well lie outside."
+        )
     if table.papers is not None:
         lead += (
             f" Below ours, the paper's: {text(table.papers.data)} with "
@@ -59,9 +64,13 @@ def difference_section(study: Study, table: Table) -> str:
     reference = study.reference or study.rows[0].name
     lead = (
         f"What each row has more than <em>{text(reference)}</em>, in points, by the same tasks of "
-        f"every seed; below it what the paper's figures differ by. Differences can be compared "
-        f"across sets and budgets where accuracies cannot."
+        f"every seed."
     )
+    if table.papers is not None:
+        lead += (
+            " Below ours, what the paper's figures differ by: differences can be compared across "
+            "sets and budgets where accuracies cannot."
+        )
     return section("Differences", lead, _table(table, signed=True))
 
 
@@ -115,6 +124,11 @@ def plots_section(study: Study, results: Results, table: Table) -> str:
     if not shown:
         return ""
     lead = "Bars and lines have 95 % intervals; curves are means over seeds."
+    if any(evaluation.get("tsne") for evaluation in study.evaluations.values()):
+        lead += (
+            " On maps, circles are images of classes that were trained on, crosses of new ones; a "
+            "colour is a class, a star its centre."
+        )
     return section("Figures", lead, f'<div class="plots">{shown}</div>')
 
 

@@ -92,7 +92,7 @@ def _cells(
     return tuple(
         Cell(
             results.accuracy(row, column),
-            results.over_tasks.get((row, column)) if results.seeds == 1 else None,
+            results.over_tasks(row, column),
             printed.get(column) if isinstance(column, int) else None,
         )
         for column in columns
@@ -117,7 +117,8 @@ def difference_table(study: Study, results: Results, papers: PaperFigures | None
             printed = None
             if first.paper is not None and other.paper is not None:
                 printed = other.paper - first.paper
-            cells.append(Cell(over_seeds(found) if found else None, None, printed))
+            interval = results.over_tasks(row.name, column, reference)
+            cells.append(Cell(over_seeds(found) if found else None, interval, printed))
         lines.append(Line(row.name, tuple(cells)))
     return Table(tuple(columns), tuple(lines), papers)
 
