@@ -8,9 +8,8 @@ from typing import Any
 
 from pseudoshot.tools.errors import PseudoshotError
 
-PARTS = (
-    10  # that a training of so many seconds is cut into, as epochs: a checkpoint and a score each
-)
+# That a training of so many seconds is cut into, as epochs: a checkpoint and a score each.
+PARTS = 10
 LEAST_STEPS = PARTS
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
@@ -22,6 +21,7 @@ class StepCost:
     cpu_seconds: float  # per step
     steps: int  # as the paper has it
     steps_per_epoch: int
+    epoch_before: float = 0.0  # CPU seconds per epoch of the run that it has trained first
 
 
 @dataclass(frozen=True)
@@ -73,24 +73,36 @@ class Budget:
         """What the settings of a run become, whose own `epochs` these are; never more than those.
 
         So many CPU seconds are so many steps, in ten parts, over which the learning rate is
-        annealed step by step: by the epoch it would hardly fall.
+        annealed step by step: by the epoch it would hardly fall. Where another run is trained
+        first, it has half of them.
 
         >>> Budget(seconds=100).options(StepCost(0.5, 1000, 10), 100)
         {'epochs': 10, 'episodes_per_epoch': 20, 'annealing': 'step'}
         >>> Budget(seconds=1000).options(StepCost(0.5, 1000, 10), 100)
         {}
+        >>> Budget(seconds=100).options(StepCost(0.5, 1000, 10, epoch_before=20.0), 100)
+        {'pre_learn_epochs': 2, 'epochs': 10, 'episodes_per_epoch': 12, 'annealing': 'step'}
         """
         if self.epochs is not None:
             return {"epochs": min(self.epochs, epochs)}
         if self.seconds is None:
             return {}
         assert cost is not None
-        steps = int(self.seconds / cost.cpu_seconds)
+        before = self._before(cost)
+        left = self.seconds - before.get("pre_learn_epochs", 0) * cost.epoch_before
+        steps = max(0, int(left / cost.cpu_seconds))
         if steps >= cost.steps:
-            return {}
+            return before
         if steps < LEAST_STEPS:
             raise PseudoshotError(
                 f"{self} are {steps} steps of {cost.cpu_seconds:.2g} s, and {LEAST_STEPS} are the "
                 f"least: raise --budget"
             )
-        return {"epochs": PARTS, "episodes_per_epoch": steps // PARTS, "annealing": "step"}
+        parts = {"epochs": PARTS, "episodes_per_epoch": steps // PARTS, "annealing": "step"}
+        return {**before, **parts}
+
+    def _before(self, cost: StepCost) -> dict[str, int]:
+        """Half of the seconds, in whole epochs, for a run that is trained first."""
+        if self.seconds is None or not cost.epoch_before:
+            return {}
+        return {"pre_learn_epochs": max(1, int(self.seconds / 2 / cost.epoch_before))}

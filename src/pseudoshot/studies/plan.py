@@ -114,7 +114,7 @@ def _add(plan: Plan, study: Study, row: Row, seed: int) -> None:
     given = dict(study.evaluations[row.evaluation])
     on = str(given.pop("on", plan.order.test))
     if not given.get("linear"):
-        given["tasks"] = plan.order.tasks
+        given["tasks"] = min(plan.order.tasks, given.get("tasks", plan.order.tasks))
     measure = Measure(full_name(on), {**given, "seed": seed})
     plan.jobs[run.identity].measures[measure.identity] = measure
     plan.cells[study.name, row, seed] = run.identity, measure.identity

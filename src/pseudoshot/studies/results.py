@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pseudoshot.evaluation.comparison import paired_difference
 from pseudoshot.evaluation.records import Record, read_records, read_scores
+from pseudoshot.runs.pre_learning import PRE_LEARNT
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.studies.plan import Plan
 from pseudoshot.studies.shelf import TRAINING, Shelf
@@ -38,8 +39,9 @@ class Trained:
 
     @property
     def cpu_seconds(self) -> float:
-        """Spent on it, over all resumptions."""
-        return float(self.log[-1].get("cpu_seconds", 0.0)) if self.log else 0.0
+        """Spent on it, over all resumptions, and on the run that was trained for it first."""
+        before = RunFolder(self.folder / PRE_LEARNT).read_log()
+        return sum(float(log[-1].get("cpu_seconds", 0.0)) for log in (before, self.log) if log)
 
     def quantity(self, name: str) -> float | None:
         """The mean of a curve over the last part of the training, or what a step took."""

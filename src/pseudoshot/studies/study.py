@@ -123,7 +123,8 @@ class Study(Settings):
         for run, given in self.runs.items():
             names = given.get("measure", list(self.evaluations))
             for evaluation in names:
-                told = run if len(self.evaluations) == 1 else f"{run}, {evaluation}"
+                alone = not evaluation or len(self.evaluations) == 1
+                told = run if alone else f"{run}, {evaluation}"
                 found.append(Row(told, run, evaluation))
         return tuple(found)
 

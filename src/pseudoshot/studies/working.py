@@ -128,7 +128,9 @@ class Worker:
             if cost is None:
                 given = {name: value for name, value in options.items() if name != "data"}
                 told = dry_run(self.order.data, data_root=self.order.data_root, options=given)
-                cost = StepCost(told.cpu_seconds_per_step, told.steps, told.steps_per_epoch)
+                first = told.first
+                before = first.cpu_seconds_per_step * first.steps_per_epoch if first else 0.0
+                cost = StepCost(told.cpu_seconds_per_step, told.steps, told.steps_per_epoch, before)
                 self.shelf.keep_cost(run.alike, cost, told.settings.model_dump())
         return cost
 
