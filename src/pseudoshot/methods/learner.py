@@ -139,6 +139,7 @@ class LearnerMethod(Method):
             steps=self.settings.inner_steps,
             lr=self.settings.inner_lr,
             first_order=self.settings.first_order,
+            at_once=1 if support.device.type == "cpu" else None,
         )  # (T, NQ, N)
         with torch.no_grad():
             self.backbone(query.flatten(0, 2))

@@ -59,8 +59,8 @@ def each_task(
 ) -> Tensor:
     """The function of every task, a row of each of the tensors, at most `at_once` at a time.
 
-    One at a time they go without vmap, which on a CPU takes half as long again: it makes of the
-    convolutions of several tasks one of as many groups.
+    One at a time they go without vmap, which takes half as long again on a CPU: 3.3 s in place of
+    2.3 for the loss and gradient of eight tasks of Conv4, 0.95 in place of 0.61 to first order.
     """
     if at_once != 1:
         found: Tensor = vmap(function, chunk_size=at_once)(*tasks)
