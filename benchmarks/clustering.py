@@ -1,6 +1,6 @@
 """What finding clusters takes: CACTUs's partitions, and UFLST's rounds as images become more.
 
-    python benchmarks/clustering.py [--threads 1] [--largest 200000]
+    python benchmarks/clustering.py [--threads 1] [--largest 100000]
 
 Embeddings are drawn about centres, for time and memory depend on how they lie: 256 numbers for
 k-means, 64, as Conv4's have, for reciprocal neighbours. Each row is measured in a process of its
@@ -95,7 +95,7 @@ def alone(work: Callable[[int], str], n: int, threads: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--largest", type=int, default=200_000)
+    parser.add_argument("--largest", type=int, default=100_000)
     arguments = parser.parse_args()
     rows: list[tuple[str, Callable[[int], str], int]] = [
         (f"k-means, {CLUSTERS} clusters, all images in each step", all_at_once, IMAGES),
