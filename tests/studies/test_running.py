@@ -168,6 +168,7 @@ def test_linear_evaluation_and_map_are_on_the_pages_of_study_and_run(finished):
     page = (finished / "second.html").read_text()
     assert ">linear</th>" in page
     assert "t-SNE of SES" in page
+    assert "t-SNE" not in (finished / "first.html").read_text()  # which shares the run
     reports = [(folder / "report.html").read_text() for folder in folders(finished)]
     assert sum("A map of old and new classes" in report for report in reports) == 2
     assert sum("linear evaluation" in report for report in reports) == 2

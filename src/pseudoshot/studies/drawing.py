@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pseudoshot.report.curves import CURVES
-from pseudoshot.report.markup import figure, image
+from pseudoshot.report.markup import figure, image, text
 from pseudoshot.report.pictures import data_uri
 from pseudoshot.report.plots import GRAY, as_svg, colour, new_plot
 from pseudoshot.runs.mapping import MAP
@@ -18,6 +18,7 @@ from pseudoshot.studies.study import Study
 from pseudoshot.studies.tables import Cell, Line, Table, heading
 
 _POINTS = 100  # of a curve
+_MOST_BARS = 18  # side by side; more are read more easily in the table
 
 
 def bars(table: Table, papers: bool) -> str:
@@ -30,7 +31,7 @@ def bars(table: Table, papers: bool) -> str:
         for number in range(len(table.columns))
         if any(_value(line.cells[number], papers) is not None for line in lines)
     ]
-    if not lines or not shown:
+    if not shown or not 0 < len(lines) <= _MOST_BARS:
         return ""
     plot, axes = new_plot(6.4, 3.0)
     width = 0.84 / len(lines)
@@ -67,47 +68,41 @@ def _bar_row(
         yerr=None if papers else errors,
         color=colour(position),
         label=line.name,
-        hatch="///" if papers else None,
-        edgecolor="white" if papers else None,
+        alpha=0.6 if papers else 1,
         error_kw={"elinewidth": 1, "ecolor": "#333"},
     )
 
 
-def lines_along(study: Study, table: Table, results: Results) -> str:
-    """Accuracy against the option that the runs differ in, a line per shot."""
-    places: dict[str, float] = {}
-    for row in study.rows:
-        value = study.options(row.run).get(study.along)
-        if isinstance(value, int | float):
-            places[row.name] = float(value)
-    found = [line for line in table.lines if line.name in places]
+def lines_along(study: Study, table: Table, papers: bool) -> str:
+    """Accuracy against the option that the runs differ in, a line per shot; dashed, that of the row
+    without the option. Ours, or the paper's."""
+    given = {row.name: study.options(row.run).get(study.along) for row in study.rows}
+    along = [line for line in table.lines if given.get(line.name) is not None]
+    others = [line for line in table.lines if line.name in given and given[line.name] is None]
     plot, axes = new_plot(6.4, 3.0)
     for number, column in enumerate(table.columns):
-        points = [(places[line.name], line.cells[number]) for line in found]
-        points = [(x, cell) for x, cell in points if cell.ours is not None]
-        if not points:
+        cells = {place: line.cells[number] for place, line in enumerate(along)}
+        drawn = {n: v for n, cell in cells.items() if (v := _value(cell, papers)) is not None}
+        if not drawn:
             continue
-        xs = [x for x, _ in points]
-        ys = [cell.ours.value for _, cell in points if cell.ours is not None]
-        errors = [_interval(cell) for _, cell in points]
-        axes.errorbar(
-            xs,
-            ys,
-            errors,
-            marker="o",
-            markersize=4,
-            capsize=3,
-            color=colour(number),
-            label=heading(column),
-        )
+        look: dict[str, Any] = {"marker": "o", "markersize": 4, "color": colour(number)}
+        errors = [0.0 if papers else _interval(cells[n]) for n in drawn]
+        axes.errorbar([*drawn], [*drawn.values()], errors, label=heading(column), capsize=3, **look)
+        for line in others:
+            value = _value(line.cells[number], papers)
+            if value is not None:
+                axes.axhline(value, color=colour(number), linestyle="--", linewidth=1)
     if not axes.lines:
         return ""
-    if max(places.values()) >= 16 * max(1e-9, min(v for v in places.values() if v > 0)):
-        axes.set_xscale("symlog" if min(places.values()) <= 0 else "log")
+    axes.set_xticks(range(len(along)), [f"{given[line.name]:g}" for line in along])
+    if len(along) > 8:
+        axes.tick_params(axis="x", labelrotation=60)
     axes.set_xlabel(study.along, color=GRAY)
     axes.set_ylabel("accuracy, %", color=GRAY)
     _legend(plot, axes, len(table.columns))
-    return _figure(plot, f"accuracy by {study.along}", f"<strong>By {study.along}.</strong> Ours.")
+    dashed = f" Dashed: {text(', '.join(line.name for line in others))}." if others else ""
+    title = "The paper's" if papers else "Ours"
+    return _figure(plot, f"{title} by {study.along}", f"<strong>{title}.</strong>{dashed}")
 
 
 def curves(study: Study, results: Results) -> list[str]:
@@ -144,7 +139,9 @@ def maps(results: Results) -> list[str]:
         path = by_seed[0].folder / "report" / MAP if 0 in by_seed else None
         if path is not None and path.is_file():
             uri = data_uri("image/svg+xml", path.read_bytes())
-            found.append(figure(image(uri, f"t-SNE of {name}"), f"<strong>{name}</strong>", "plot"))
+            found.append(
+                figure(image(uri, f"t-SNE of {name}"), f"<strong>{text(name)}</strong>", "plot")
+            )
     return found
 
 

@@ -84,8 +84,8 @@ def make_plan(studies: Sequence[Study], order: Order) -> Plan:
         if reason:
             plan.skipped[study.name] = reason
             continue
-        for row in study.rows:
-            for seed in range(order.seeds):
+        for seed in range(order.seeds):  # a table of one seed is there before the next begins
+            for row in study.rows:
                 _add(plan, study, row, seed)
     return plan
 

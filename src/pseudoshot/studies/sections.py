@@ -24,7 +24,7 @@ def claims_section(findings: Sequence[Finding], papers: PaperFigures | None) -> 
         "shown is nearest to refuting the claim."
     )
     rows = [_claim_row(finding, papers) for finding in findings]
-    names = ("the paper says", "verdict", "difference", "the paper's", "between")
+    names = ("the paper says", "verdict", "difference", "paper's", "between")
     return section("Claims", lead, wide_table(names, rows))
 
 
@@ -114,17 +114,17 @@ def _cell(cell: Cell, signed: bool, best: bool) -> str:
 
 
 def plots_section(study: Study, results: Results, table: Table) -> str:
-    plots = maps(results)
-    if study.along:
-        plots.append(lines_along(study, table, results))
-    else:
-        plots += [bars(table, papers=False), bars(table, papers=True)]
+    mapped = any(evaluation.get("tsne") for evaluation in study.evaluations.values())
+    plots = maps(results) if mapped else []
+    for papers in (False, True):
+        drawn = lines_along(study, table, papers) if study.along else bars(table, papers)
+        plots.append(drawn)
     plots += curves(study, results)
     shown = "\n".join(plot for plot in plots if plot)
     if not shown:
         return ""
     lead = "Bars and lines have 95 % intervals; curves are means over seeds."
-    if any(evaluation.get("tsne") for evaluation in study.evaluations.values()):
+    if mapped:
         lead += (
             " On maps, circles are images of classes that were trained on, crosses of new ones; a "
             "colour is a class, a star its centre."
