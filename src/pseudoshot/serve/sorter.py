@@ -47,7 +47,8 @@ class Sorting:
 
     @cached_property
     def _likeliest(self) -> Numbers:
-        return self.probabilities.argmax(1)
+        likeliest: Numbers = self.probabilities.argmax(1)
+        return likeliest
 
     @cached_property
     def _highest(self) -> Floats:
