@@ -381,7 +381,7 @@ def test_long_commands_say_how_long_and_how_far(support, images, tmp_path, monke
     """As if two seconds, ten and a minute had gone by at once."""
     for name in ("MEASURED", "WORTH_SAYING", "SAID_EVERY", "SOON"):
         monkeypatch.setattr(f"pseudoshot.tools.console.{name}", 0.0)
-    monkeypatch.setattr("pseudoshot.embedders.embedder._MOST_A_BATCH", 4)
+    monkeypatch.setattr("pseudoshot.embedders.room.MOST_AT_ONCE", 4)
     classify = ("classify", MODEL, "--support", support, "--images", images)
     for command in (
         (*classify, "--csv", tmp_path / "l.csv"),

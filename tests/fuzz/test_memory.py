@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from pseudoshot.embedders import embedder, load
+from pseudoshot.embedders import load, room
 from pseudoshot.sorting import FewShotClassifier, load_classifier, save_classifier
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -115,8 +115,8 @@ def test_a_transformers_model_of_large_maps(tmp_path: Path) -> None:
 def test_a_batch_is_no_way_around_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What one image takes is known, and so how many fit."""
     model = load(transformers_folder(tmp_path / "model", 48, 64))
-    assert model._needed > 6 << 20, "found by the network, not by its pixels"
-    monkeypatch.setattr(embedder, "MOST_MEMORY", 3 * model._needed)
+    assert model.room.needed > 6 << 20, "found by the network, not by its pixels"
+    monkeypatch.setattr(room, "MOST_MEMORY", 3 * model.room.needed)
     seen: list[int] = []
     forward = model.backbone.forward
     model.backbone.forward = lambda images: seen.append(len(images)) or forward(images)

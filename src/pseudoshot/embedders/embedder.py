@@ -29,8 +29,8 @@ from pseudoshot.embedders.card import ModelCard, card_digest
 from pseudoshot.embedders.head import load_head, load_layer, trained_with
 from pseudoshot.embedders.inputs import Images, to_image_set
 from pseudoshot.embedders.networks import FunctionNetwork, build_network
-from pseudoshot.embedders.networks.memory import MOST_MEMORY
 from pseudoshot.embedders.pixels import inked, to_form
+from pseudoshot.embedders.room import Room
 from pseudoshot.heads import Head
 from pseudoshot.readings import PLAIN, Parts, Reading, join
 from pseudoshot.tasks.similarity import Similarity
@@ -44,7 +44,6 @@ CENTRED_ON = 1_000  # images at most: a mean needs no more
 FEWEST_CENTRED_ON = 50
 CENTRE = "centre."  # before the names of centres among the weights
 CARD = "card"  # among the words beside the weights: the digest of what stands in `model.json`
-_MOST_A_BATCH, _PIXELS_A_BATCH = 256, 1 << 19
 
 
 class Embedder(nn.Module):
@@ -107,7 +106,7 @@ class Embedder(nn.Module):
         if few or not self.card.reading.centre:
             return self
         chosen = np.unique(np.linspace(0, len(images) - 1, CENTRED_ON).round().astype(np.int64))
-        pixels, batch = images.images[chosen], self._batch
+        pixels, batch = images.images[chosen], self.room.at_once()
         with self._at_test(), progress_bar() as progress:
             starts = progress.track(range(0, len(pixels), batch), description="finding their mean")
             parts = [
@@ -122,7 +121,7 @@ class Embedder(nn.Module):
     @contextmanager
     def _at_test(self) -> Iterator[None]:
         """Within the block the network is as it is at test."""
-        self._refuse_too_large()
+        self.room.refuse_too_large()
         was_training = self.training
         self.eval()
         try:
@@ -130,15 +129,6 @@ class Embedder(nn.Module):
                 yield
         finally:
             self.train(was_training)
-
-    def _refuse_too_large(self) -> None:
-        size, looks, needed = self.card.size, self.card.reading.looks, self._needed
-        if needed > MOST_MEMORY:
-            seen = f"looked at {looks} times" if looks > 1 else "looked at once"
-            raise PseudoshotError(
-                f"an image of {size} x {size} pixels, {seen}, takes {self.card.backbone} about "
-                f"{needed / 2**30:.1f} GB, where 1 GB is the limit: use a model of smaller images"
-            )
 
     @classmethod
     def of(
@@ -176,15 +166,9 @@ class Embedder(nn.Module):
         return cls(FunctionNetwork(function, channels, size), card)
 
     @property
-    def _needed(self) -> int:
-        """Bytes that one image takes."""
-        return self.card.reading.looks * self.backbone.bytes_an_image(self.card.size)
-
-    @property
-    def _batch(self) -> int:
-        """How many images are embedded at once: their maps stay in the cache."""
-        few = _PIXELS_A_BATCH // (self.card.reading.looks * self.card.size**2)
-        return max(1, min(_MOST_A_BATCH, few, MOST_MEMORY // self._needed))
+    def room(self) -> Room:
+        """What an image takes, and how many go at once."""
+        return Room(self.card, self.backbone.bytes_an_image(self.card.size))
 
     @property
     def device(self) -> torch.device:
@@ -246,7 +230,7 @@ class Embedder(nn.Module):
         keep_freed_memory()  # or half of the time is spent asking for it again
         pixels = to_image_set(images, self.card.size).images
         embeddings = torch.empty(len(pixels), self.dim)
-        batch = min(batch or self._batch, max(1, MOST_MEMORY // self._needed))
+        batch = self.room.at_once(batch)
         with self._at_test(), progress_bar(shown=bar, of="images") as progress:
             task = progress.add_task("embedding", total=len(pixels))
             for start in range(0, len(pixels), batch):
