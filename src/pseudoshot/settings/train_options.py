@@ -63,6 +63,7 @@ class TrainOptions(TypedDict, total=False):
     inner_lr: float | None
     first_order: bool | None
     swap: bool | None
+    outer_views: bool | None
     prior_share: float | None
     prior_beta: float | None
     loss: Literal["triplet", "prototype", "both"] | None
