@@ -110,20 +110,20 @@ def cumca(**options: object) -> Method:
     return build_learner("cumca", inner_steps=2, **options)
 
 
-@pytest.mark.parametrize("swap", [False, True])
-def test_cumca_without_mixes_equals_maml_on_views_and_images(swap):
-    method = cumca(prior_share=0, swap=swap)
-    batch = episode(method)  # the policies put views in the first place, or with swap images
+@pytest.mark.parametrize("outer", [False, True])
+def test_cumca_without_mixes_equals_maml_on_views_and_images(outer):
+    method = cumca(prior_share=0, outer_views=outer)
+    batch = episode(method)  # the policies put views in the first place, or with outer views images
     tasks = [(batch.views[i : i + 2, 0], batch.views[i : i + 2, 1]) for i in (0, 2)]
     assert_equal(method.loss(batch).value, slow_maml(method, tasks), method)
 
 
-@pytest.mark.parametrize("swap", [False, True])
-def test_cumca_equals_maml_on_mixes_made_one_by_one(swap):
-    method = cumca(swap=swap, prior_beta=0.7)
+@pytest.mark.parametrize("outer", [False, True])
+def test_cumca_equals_maml_on_mixes_made_one_by_one(outer):
+    method = cumca(outer_views=outer, prior_beta=0.7)
     batch = episode(method)
     state = batch.generator.get_state()
-    views, images = batch.views.unbind(1)[:: -1 if swap else 1]
+    views, images = batch.views.unbind(1)[:: -1 if outer else 1]
     unit = torch.eye(IMAGES, dtype=torch.float64)[:, None, None]  # tells who was mixed with whom
     zero = torch.zeros_like(unit)
     own = method.prior_mixup(unit, zero, batch.generator).sum((1, 2))
@@ -139,7 +139,7 @@ def test_cumca_equals_maml_on_mixes_made_one_by_one(swap):
         assert other[i, partner] == 1 - kept
         mixes.append(kept * views[i] + (1 - kept) * images[partner])
     mixed = torch.stack(mixes)
-    inner, outer = (images, mixed) if swap else (mixed, images)
+    inner, outer = (images, mixed) if outer else (mixed, images)
     tasks = [(inner[i : i + 2], outer[i : i + 2]) for i in (0, 2)]
     assert_equal(method.loss(batch).value, slow_maml(method, tasks), method)
 
@@ -167,11 +167,11 @@ def test_cumca_with_identity_views_and_no_mix_has_its_support_as_queries():
     assert_equal(method.loss(batch).value, slow_maml(method, tasks), method)
 
 
-@pytest.mark.parametrize("swap", [False, True])
-def test_cumca_adapts_to_views_and_asks_for_images_unless_swapped(swap):
-    roles = cumca(swap=swap).policies(get_policy("amdim"))
+@pytest.mark.parametrize("outer", [False, True])
+def test_cumca_adapts_to_views_and_asks_for_images_unless_told(outer):
+    roles = cumca(outer_views=outer).policies(get_policy("amdim"))
     assert [isinstance(policy, Identity) for _, policy in roles] == (
-        [True, False] if swap else [False, True]
+        [True, False] if outer else [False, True]
     )
 
 

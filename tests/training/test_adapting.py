@@ -249,6 +249,8 @@ def test_where_labels_were_a_gain_must_be_more_than_chance_and_neighbours_must_s
     maybe = start + torch.tensor([9.0, -8, 1])
     assert judge(start, maybe, None).kept == "end"
     assert judge(start, maybe, 99.0).kept == "start"
+    assert judge(start, maybe, None, by_labels=True).kept == "start"
+    assert judge(start, start + 1, None, by_labels=True).kept == "end"
     assert judge(start, start + 1, 99.0).kept == "end"
     assert judge(start, start + 1, 10.0).kept == "start"
 

@@ -234,7 +234,16 @@ def test_the_card_says_what_the_method_is_made_for(data, tmp_path, end_is_kept):
     assert model.card.classifier == {"name": "svm", "regularisation": 0.3}
     assert load(tmp_path / "run").classifier().settings.regularisation == 0.3
     finetune(tmp_path / "run", data, tmp_path / "tuned", labels=0.5, epochs=1)
-    assert load(tmp_path / "tuned").card.classifier == {"name": "prototype"}
+    assert load(tmp_path / "tuned").card.classifier == model.card.classifier  # as the start is used
+
+
+def test_a_tuned_model_is_read_as_its_start(data, tmp_path, end_is_kept):
+    options = {name: value for name, value in SMALL.items() if name != "recipe"}
+    train(data, tmp_path / "run", reading="described", classifier="ridge", **options)
+    finetune(tmp_path / "run", data, tmp_path / "tuned", labels=0.5, epochs=1)
+    start, tuned = (load(tmp_path / name).card for name in ("run", "tuned"))
+    assert str(tuned.reading) == str(start.reading) == "described"
+    assert tuned.classifier["name"] == "ridge"
 
 
 def test_a_model_just_trained_has_its_head(data, tmp_path):

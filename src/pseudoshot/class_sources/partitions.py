@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 # Above, k-means sees a part of the images in each step: of 38,400 images of 256 numbers, Lloyd's
-# takes four times as long for a sum of squares that is 2 % less (benchmarks/clustering.py).
+# takes two to four times as long for a sum of squares that is 2 % less (benchmarks/clustering.py).
 MOST_AT_ONCE = 10_000
 BATCH = 2048
 LEAST_VARIANCE = 1e-6  # of the largest: what hardly varies is noise, and whitening enlarges it

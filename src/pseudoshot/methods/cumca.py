@@ -19,7 +19,7 @@ from pseudoshot.views.identity import Identity
 
 class CUMCASettings(LearnerSettings):
     images: PositiveInt = 40
-    swap: bool = False
+    outer_views: bool = False
     """the support is the images and the query their mixed views; by default the other way round"""
     prior_share: float = Field(default=1.0, ge=0, le=1)
     """part of the views that Prior-Mixup mixes with another image; 0: none"""
@@ -47,15 +47,15 @@ class CUMCA(LearnerMethod):
 
     def policies(self, views: Policy) -> Sequence[tuple[int, Policy]]:
         roles = (1, views), (1, Identity.beside(views))
-        return roles[::-1] if self.settings.swap else roles
+        return roles[::-1] if self.settings.outer_views else roles
 
     def tasks_of(self, rows: Tensor) -> Tensor:
         return rows.view(-1, self.settings.N, rows.shape[1])
 
     def loss(self, batch: Batch) -> Loss:
-        views, images = batch.views.unbind(1)[:: -1 if self.settings.swap else 1]
+        views, images = batch.views.unbind(1)[:: -1 if self.settings.outer_views else 1]
         mixed = self.prior_mixup(views, images, batch.generator)
-        pair = (images, mixed) if self.settings.swap else (mixed, images)
+        pair = (images, mixed) if self.settings.outer_views else (mixed, images)
         return super().loss(replace(batch, views=torch.stack(pair, 1)))
 
     def prior_mixup(self, views: Tensor, images: Tensor, generator: torch.Generator) -> Tensor:

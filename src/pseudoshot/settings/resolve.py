@@ -51,7 +51,7 @@ def resolve(given: Mapping[str, Any], start: Start | None = None) -> RunSettings
         start.refuse_another(given)
         labelled = CLASS_SOURCES[chosen["class_source"]].needs_labels
         first = start.preferred(labelled, stays=bool(chosen.get("frozen")))
-        made_for = start.made_for(labelled)
+        made_for = start.made_for
     choices = {"classifier": "prototype", **chosen, **first, **given}
     backbone = backbone_named(choices["backbone"])
     known = _known(_models(choices))

@@ -70,21 +70,23 @@ class Start:
 
     def preferred(self, labelled: bool, stays: bool = False) -> dict[str, Any]:
         """Options. With labels, or where the network stays as it is, which is not adapting, those
-        that the network itself demands."""
+        that it is used by."""
         network: dict[str, Any] = {"backbone": self.backbone, "size": self.size}
         if stays:
             return {"similarity": self.similarity, **network}
-        if labelled:
-            return network
-        kept: dict[str, Any] = {"similarity": self.similarity}
+        kept: dict[str, Any] = {}
         if str(self.reading) in READINGS:
             kept["reading"] = str(self.reading)
+        if labelled:
+            return {**kept, **network}
+        kept["similarity"] = self.similarity
         if not self.knows_more:
             return {**kept, **network}
         kept["view_scale"] = VIEW_SCALE if backbone_named(self.backbone).any_size else 1.0
         return {**GENTLE, **kept, **network}
 
-    def made_for(self, labelled: bool) -> Mapping[str, Any]:
+    @property
+    def made_for(self) -> Mapping[str, Any]:
         """Its classifier, unless that needs a head or layer, which is not taken along."""
         own = {"name": "prototype", **self.classifier}
-        return {} if labelled or CLASSIFIERS[own["name"]].plain_reading else own
+        return {} if CLASSIFIERS[own["name"]].plain_reading else own

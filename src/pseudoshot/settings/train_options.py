@@ -66,6 +66,7 @@ class TrainOptions(TypedDict, total=False):
     support_mix: float | None
     query_mix: float | None
     rotation_weight: float | None
+    outer_views: bool | None
     prior_share: float | None
     prior_beta: float | None
     loss: Literal["triplet", "prototype", "both"] | None
