@@ -238,8 +238,7 @@ def test_the_card_says_what_the_method_is_made_for(data, tmp_path, end_is_kept):
 
 
 def test_a_tuned_model_is_read_as_its_start(data, tmp_path, end_is_kept):
-    options = {name: value for name, value in SMALL.items() if name != "recipe"}
-    train(data, tmp_path / "run", reading="described", classifier="ridge", **options)
+    train(data, tmp_path / "run", reading="described", classifier="ridge", **SMALL)
     finetune(tmp_path / "run", data, tmp_path / "tuned", labels=0.5, epochs=1)
     start, tuned = (load(tmp_path / name).card for name in ("run", "tuned"))
     assert str(tuned.reading) == str(start.reading) == "described"

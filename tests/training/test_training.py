@@ -86,7 +86,7 @@ def test_same_seed_same_bits_and_another_seed_other_weights(photos, tmp_path):
         (0, {"epochs": 1}),
         (3, {"epochs": 2}),
         (9, {"epochs": 2, "method": "vanilla"}),
-        (9, {"epochs": 2, "recipe": "fast", "warm_up": 5}),  # with an average of the weights
+        (9, {"epochs": 2, "recipe": "fast", "warm_up": 5, "episodes_per_epoch": 7}),  # an average
         (2, {"epochs": 1, "backbone": "resnet12", "images": 16, "query": 1}),  # with dropout
     ],
 )

@@ -122,7 +122,7 @@ def announce(
     with folder.held():
         folder.check_new()
     run = dry_run(data, config=config, data_root=data_root, options=options, measured=2)
-    console.print(run.cost, markup=False, highlight=False)
+    console.print(run.cost, markup=False, highlight=False, soft_wrap=True)
 
 
 def _peak_memory() -> int | None:
