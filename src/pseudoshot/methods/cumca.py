@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-import numpy as np
 import torch
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from pseudoshot.methods.base import Batch, Loss
 from pseudoshot.methods.learner import LearnerMethod, LearnerSettings
+from pseudoshot.tools.beta import beta_draws
 from pseudoshot.views import Policy
 from pseudoshot.views.identity import Identity
 
@@ -62,9 +62,8 @@ class CUMCA(LearnerMethod):
         """Views (C, c, h, w), each mixed with the image (C, c, h, w) of another class."""
         C, settings = len(views), self.settings
         others = torch.arange(C) + torch.randint(1, max(2, C), (C,), generator=generator)
-        seed = int(torch.randint(2**62, (1,), generator=generator))
-        share = np.random.default_rng(seed).beta(settings.prior_beta, settings.prior_beta, C)
-        kept = torch.from_numpy(np.maximum(share, 1 - share))
+        share = beta_draws((C,), settings.prior_beta, settings.prior_beta, generator)
+        kept = torch.maximum(share, 1 - share)
         kept[torch.rand(C, generator=generator) >= settings.prior_share] = 1
         own = kept.to(views)[:, None, None, None]
         return own * views + (1 - own) * images[others % C]
