@@ -12,10 +12,14 @@ from pseudoshot.training.processes import Team, build_fabric, synchronise_batch_
 C, V = 4, 3
 
 
-def main(name: str) -> None:
+def main(names: list[str]) -> None:
     fabric = build_fabric(devices=2, nodes=1)
     fabric.launch()
-    team = Team(fabric)
+    for name in names:
+        compare(name, Team(fabric))
+
+
+def compare(name: str, team: Team) -> None:
     torch.manual_seed(0)
     kind = METHODS[name]
     wanted = {"images": C, "way": 3, "query": V - 1, "tasks": 5, "views_per_class": V}
@@ -32,14 +36,14 @@ def main(name: str) -> None:
     expected.value.backward()
 
     synchronise_batch_norm(shared.backbone)
-    wrapped = fabric.setup_module(shared)
+    wrapped = team.fabric.setup_module(shared)
     wrapped.mark_forward_method("loss")
     torch.manual_seed(1)
     mine = team.part(views)
     assert len(mine) == C // 2
     batch = Batch(mine, torch.Generator().manual_seed(2), classes, join=team.join)
     loss = wrapped.loss(batch)
-    fabric.backward(loss.value)
+    team.fabric.backward(loss.value)
 
     torch.testing.assert_close(loss.value, expected.value)
     torch.testing.assert_close(loss.embeddings, expected.embeddings)
@@ -55,8 +59,8 @@ def main(name: str) -> None:
     both = team.join(draws)
     assert both[0] != both[1], "each process draws views of its own"
     if team.leads:
-        print("equal")
+        print("equal:", kind.__name__)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])
