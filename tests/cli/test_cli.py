@@ -159,7 +159,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(photos, tmp_path):
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize("name", ["cifar-fs", "omniglot"])
+@pytest.mark.parametrize("name", ["cifar-fs", pytest.param("omniglot", marks=pytest.mark.slow)])
 def test_a_real_set_trains_an_epoch_and_is_measured(name, real_data, tmp_path):
     run = tmp_path / "run"
     options = ["--size", "16", "--images", "500", "--query", "1", "--epochs", "1"]

@@ -203,10 +203,8 @@ def unbroken(place) -> Path:
     return place / "unbroken"
 
 
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGKILL, -9), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143)])
 def test_a_study_that_is_killed_goes_on_and_comes_to_the_same(place, unbroken, number, code):
     """The process at work notices that its parent is gone, saves its run and ends."""
     out = place / f"killed-{number}"

@@ -48,6 +48,7 @@ def data(tmp_path_factory) -> str:
     return photos(tmp_path_factory.mktemp("photos"))
 
 
+@pytest.mark.slow
 def test_a_run_of_two_processes_stops_resumes_and_ends_with_the_same_bits(data, tmp_path):
     arguments = (ENTRY, "train", data, *SMALL, "--devices", 2, "--sync-bn", "--epochs", 12)
     unbroken = run(*arguments, "--out", tmp_path / "unbroken")

@@ -122,7 +122,7 @@ def gather(data: str | Path, config: str | Path | None, options: dict[str, Any])
     given = {name: value for name, value in options.items() if value is not None}
     from_file = {} if config is None else read_config(Path(config))
     given = {**from_file, **given, "data": full_name(str(data))}
-    if given.get("from_run") is not None:
+    if isinstance(given.get("from_run"), str | Path):  # anything else is refused with the settings
         if given.get("pre_learn") is not None:
             raise PseudoshotError(
                 "give --from, a run to cluster, or --pre-learn, which trains one: not both"
