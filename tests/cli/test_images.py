@@ -253,7 +253,7 @@ def test_exported_model_says_what_it_takes(exported):
         ("conv4", "described", True),
         ("conv4-pyramid", "crops", False),
         ("conv4-flat", "plain", False),
-        ("resnet12", "joined", False),
+        pytest.param("resnet12", "joined", False, marks=pytest.mark.slow),
     ],
 )
 def test_every_small_backbone_can_be_exported(backbone, reading, characters, tmp_path):

@@ -133,6 +133,7 @@ def train_on_many(tmp_path: Path, count: int, megabytes: int) -> None:
     assert (tmp_path / "run" / "model.safetensors").is_file()
 
 
+@pytest.mark.slow
 def test_training_on_a_set_several_times_the_limit(tmp_path: Path) -> None:
     train_on_many(tmp_path, count=1_500_000, megabytes=256)
 

@@ -223,6 +223,7 @@ def test_a_study_that_is_killed_goes_on_and_comes_to_the_same(place, unbroken, n
     assert [record["step"] for record in log] == sorted({record["step"] for record in log})
 
 
+@pytest.mark.slow
 def test_two_processes_in_one_folder_share_the_work(place):
     words = command(place, "shared", "--budget", "2 epochs")
     both = [subprocess.Popen(words, stderr=subprocess.DEVNULL) for _ in range(2)]
