@@ -43,10 +43,13 @@ class Measured(NamedTuple):
 
 def settings_of(name: str) -> Any:
     """Those of `train cifar-fs --method NAME`, but for the number of images."""
-    usual = resolve({"data": "cifar-fs", "method": name}).method
+    options: dict[str, Any] = {"data": "cifar-fs", "method": name}
+    if METHODS[name].defaults.get("class_source") in ("clusters", "distinct-clusters"):
+        options["from_run"] = "none"  # nothing is clustered here
+    usual = resolve(options).method
     for images in range(VIEWS // usual.V, 0, -1):
         try:
-            return resolve({"data": "cifar-fs", "method": name, "images": images}).method
+            return resolve({**options, "images": images}).method
         except PseudoshotError:  # an episode is to be cut into tasks
             continue
     raise SystemExit(f"{name}: no episode of {VIEWS} views or fewer")
