@@ -15,18 +15,11 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
-from pseudoshot.classifiers import (
-    CLASSIFIERS,
-    Auto,
-    Chosen,
-    Classifier,
-    ClassifierSettings,
-    build_classifier,
-    classifier_settings,
-)
+from pseudoshot.classifiers import Chosen, Classifier
 from pseudoshot.data import ImageSet
 from pseudoshot.embedders.card import ModelCard, card_digest
-from pseudoshot.embedders.head import load_head, load_layer, trained_with
+from pseudoshot.embedders.choosing import classifier_of
+from pseudoshot.embedders.head import load_head
 from pseudoshot.embedders.inputs import Images, to_image_set
 from pseudoshot.embedders.networks import FunctionNetwork, build_network
 from pseudoshot.embedders.pixels import inked, to_form
@@ -37,7 +30,7 @@ from pseudoshot.tasks.similarity import Similarity
 from pseudoshot.tools.allocator import keep_freed_memory
 from pseudoshot.tools.console import progress_bar
 from pseudoshot.tools.errors import PseudoshotError, validation_line
-from pseudoshot.tools.files import is_file, replaced, write_text
+from pseudoshot.tools.files import replaced, write_text
 from pseudoshot.tools.tensor_file import to_bytes
 
 CENTRED_ON = 1_000  # images at most: a mean needs no more
@@ -251,42 +244,7 @@ class Embedder(nn.Module):
         >>> load("conv4-cifar-fs").classifier("svm").settings
         SVMSettings(name='svm', regularisation=1.0)
         """
-        own = self._made_for()
-        settings = own if chosen in (None, own.name) else classifier_settings(chosen)
-        if settings.name == "auto" and own.name != "auto":
-            # examples are chosen by as embeddings
-            made_for = None if CLASSIFIERS[own.name].takes == "images" else self.classifier()
-            if made_for is not None and made_for.setting == "transductive":
-                return made_for  # there is nothing to choose by
-            return Auto(settings, self.card.similarity, own=made_for)
-        kind = CLASSIFIERS[settings.name]
-        if kind.plain_reading and self.card.reading != PLAIN:
-            raise PseudoshotError(
-                f"classifier '{settings.name}' goes on from the plain embedding: add --reading "
-                f"plain, or choose another classifier"
-            )
-        if kind.takes == "images":
-            layer = load_layer(self.folder, self.backbone.dim)
-            return build_classifier(settings, self.card.similarity, layer, self._adaptable())
-        head = self._head if kind.needs_head else None
-        return build_classifier(settings, self.card.similarity, head)
-
-    def _adaptable(self) -> Backbone:
-        """The network, where it has weights that a classifier can adapt."""
-        if not any(True for _ in self.backbone.parameters()):
-            raise PseudoshotError(
-                f"a network of the kind '{self.card.backbone}' has no weights that could be "
-                f"adapted to a task: choose another classifier"
-            )
-        return self.backbone.eval()
-
-    def _made_for(self) -> ClassifierSettings:
-        """What the card says; of a run whose card says nothing, as earlier ones, what `run.json`
-        does."""
-        if self.card.classifier or self.folder is None or not is_file(self.folder / "run.json"):
-            return self.card.classifier_settings()
-        made_for: ClassifierSettings = trained_with(self.folder).classifier
-        return made_for
+        return classifier_of(self.backbone, self.card, self.folder, chosen, lambda: self._head)
 
     @cached_property
     def _head(self) -> Head:
