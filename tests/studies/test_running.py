@@ -15,6 +15,8 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from pseudoshot.evaluation.records import read_records
+from pseudoshot.runs.pre_learning import PRE_LEARNT
+from pseudoshot.runs.training import train
 from pseudoshot.studies import run_studies
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.run_folder import RunFolder
@@ -240,6 +242,30 @@ def test_a_budget_of_seconds_is_measured_once(place):
     first, second = map(RunFolder, folders(place / "timed"))
     assert first.read_log()[-1]["step"] == second.read_log()[-1]["step"]
     assert json.loads(cost.read_text())["step"]["cpu_seconds"] > 0
+
+
+def test_a_run_that_several_cluster_is_trained_once(place, monkeypatch):
+    """And comes to the same as where each trains its own."""
+    clustered = 'class_source = "clusters", pre_learn = "simclr", clusters = 8, partitions = 1'
+    rows = f'"A" = {{ {clustered} }}\n"B" = {{ {clustered}, method = "vanilla" }}\n'
+    (place / "clustered.toml").write_text(TINY + "[runs]\n" + rows)
+    run(place, "clustered", "clustered", budget="3s")
+    out = place / "clustered"
+    assert len(folders(out)) == 3
+    assert len([*(out / "costs").iterdir()]) == 3
+    ours = [RunFolder(folder / PRE_LEARNT) for folder in folders(out)]
+    copies = [load_file(own.path / "model.safetensors") for own in ours if own.finished]
+    assert len(copies) == 2
+    (begun,) = (f for f in folders(out) if RunFolder(f).read_settings().method.name == "vanilla")
+    settings = RunFolder(begun).read_settings()
+    alone = place / "alone-clustered"
+    options = {name: value for name, value in settings.optimisation if value is not None}
+    source = {n: v for n, v in settings.class_source if n not in ("name", "from_run")}
+    options |= source | {"class_source": "clusters", "method": "vanilla", "recipe": "paper"}
+    train(place / "train", alone, backbone="conv4", size=16, images=8, query=2, tasks=4, **options)
+    for part in (".", PRE_LEARNT):
+        first, second = (load_file(f / part / "model.safetensors") for f in (begun, alone))
+        assert all((first[name] == second[name]).all() for name in second)
 
 
 @pytest.mark.slow

@@ -154,6 +154,12 @@ def _classes(data: str, root: Path | None) -> int:
     return int((images.class_counts() > 0).sum())
 
 
+def run_key(settings: RunSettings, order: Order, start: str = "") -> str:
+    """Of the folder of a run: its complete settings, its images, and the key of the run that it
+    starts from."""
+    return digest([fingerprint(settings, order.data_root), settings.model_dump(), start])
+
+
 def fingerprint(settings: RunSettings, root: Path | None) -> str:
     """Of the images that are trained on."""
     return _fingerprint(settings.data.name, settings.data.size, settings.data.rotations, root)

@@ -17,13 +17,14 @@ import torch
 
 from pseudoshot.data import full_name
 from pseudoshot.evaluation.records import read_records
-from pseudoshot.runs.estimating import dry_run
+from pseudoshot.runs.estimating import DryRun, dry_run
 from pseudoshot.runs.evaluating import evaluate_run
 from pseudoshot.runs.training import train, tuning_options
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies.budget import StepCost
 from pseudoshot.studies.order import Order
-from pseudoshot.studies.plan import Job, Measure, Planned, digest, fingerprint, make_plan
+from pseudoshot.studies.plan import Job, Measure, Planned, make_plan, run_key
+from pseudoshot.studies.sharing import share_pre_learnt
 from pseudoshot.studies.shelf import TRAINING, Known, Shelf
 from pseudoshot.studies.study import get_study
 from pseudoshot.tools.console import console
@@ -96,12 +97,10 @@ class Worker:
         with self.shelf.held(key) as mine:
             if not mine:
                 return State.BUSY
-            self._finish(job, key, options)
-        return State.DONE
+            return self._finish(job, key, options)
 
     def settled(self, run: Planned) -> tuple[dict[str, Any], str]:
-        """The options that a run is trained with, and the key of its folder: a digest of its
-        complete settings, its images, and the run that it starts from."""
+        """The options that a run is trained with, and the key of its folder."""
         order, options, first = self.order, dict(run.options), ""
         if run.start is not None:
             first = self.shelf.known(run.start.identity).key
@@ -117,9 +116,8 @@ class Worker:
         if run.start is None or cost is not None:  # epochs are counted of base images alone
             named |= order.budget.options(cost, epochs)
         settings = resolve(named)
-        key = digest([fingerprint(settings, order.data_root), settings.model_dump(), first])
         del named["data"]
-        return {**named, **path}, key
+        return {**named, **path}, run_key(settings, order, first)
 
     def cost(self, run: Planned, options: dict[str, Any]) -> StepCost:
         """Measured by whoever comes first; the others wait, and take the same."""
@@ -128,13 +126,23 @@ class Worker:
             if cost is None:
                 given = {name: value for name, value in options.items() if name != "data"}
                 told = dry_run(self.order.data, data_root=self.order.data_root, options=given)
-                first = told.first
-                before = first.cpu_seconds_per_step * first.steps_per_epoch if first else 0.0
+                before = self._before(told.first) if told.first else 0.0
                 cost = StepCost(told.cpu_seconds_per_step, told.steps, told.steps_per_epoch, before)
                 self.shelf.keep_cost(run.alike, cost, told.settings.model_dump())
         return cost
 
-    def _finish(self, job: Job, key: str, options: dict[str, Any]) -> None:
+    def _before(self, first: DryRun) -> float:
+        """CPU seconds per epoch of a run that is trained first, the same for all that need it."""
+        settings = first.settings.model_copy(update={"seed": 0})
+        key = run_key(settings, self.order)
+        with self.shelf.held(f"cost-{key}", wait=True):
+            cost = self.shelf.cost(key)
+            if cost is None:
+                cost = StepCost(first.cpu_seconds_per_step, first.steps, first.steps_per_epoch)
+                self.shelf.keep_cost(key, cost, settings.model_dump())
+        return cost.cpu_seconds * cost.steps_per_epoch
+
+    def _finish(self, job: Job, key: str, options: dict[str, Any]) -> State:
         """Train to the end, then measure; each result is kept as soon as it is there."""
         run, folder = job.run, self.shelf.run(key)
         known = self.shelf.known(run.identity)
@@ -142,6 +150,8 @@ class Worker:
             known = Known(key=key)
             self.shelf.remember(run.identity, known)
         try:
+            if not share_pre_learnt(folder, options, self.order, self.shelf):
+                return State.BUSY
             if not folder.finished:
                 train(
                     self.order.data,
@@ -154,12 +164,13 @@ class Worker:
             raise
         except PseudoshotError as error:
             self.shelf.refuse(run.identity, TRAINING, str(error))
-            return
+            return State.DONE
         known.trained = True
         self.shelf.remember(run.identity, known)
         for identity, measure in job.measures.items():
             if identity not in known.evaluated:
                 self._measure(run, known, identity, measure)
+        return State.DONE
 
     def _measure(self, run: Planned, known: Known, identity: str, measure: Measure) -> None:
         folder = self.shelf.run(known.key)
