@@ -16,9 +16,10 @@ from pseudoshot.backbones.base import Backbone
 from pseudoshot.heads import TaskTransformer
 from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.methods.hard_task import hardest_classes, weighted_choices
-from pseudoshot.methods.metamix import beta_draws, mixed_query_loss
+from pseudoshot.methods.metamix import mixed_query_loss
 from pseudoshot.tasks.convex import project_to_simplex, ridge_logits, svm_logits
 from pseudoshot.tasks.tasks import Tasks
+from pseudoshot.tools.beta import symmetric_beta_draws
 from tests.core.reference import slow_logits, slow_similarity
 from tests.core.reference_methods import (
     cross_entropy,
@@ -212,7 +213,7 @@ def test_metamix_mixes_queries_and_labels(shape, similarity):
     fast = method.objective(z, tasks, generator())
     source = generator()
     partner = torch.randint(N * K, (T, N * s.query), generator=source)
-    share = beta_draws(torch.Size((T, N * s.query)), s.beta, source).double()
+    share = symmetric_beta_draws(torch.Size((T, N * s.query)), s.beta, source).double()
     terms = []
     for t in range(T):
         prototypes = [z[rows].mean(0) for rows in tasks.support[t]]
@@ -355,7 +356,7 @@ def test_choices_are_distinct_and_follow_their_weights():
 
 
 def test_the_median_of_uniforms_is_a_beta_draw():
-    drawn = beta_draws(torch.Size((40_000,)), 2, generator())
+    drawn = symmetric_beta_draws(torch.Size((40_000,)), 2, generator())
     assert float(drawn.mean()) == pytest.approx(0.5, abs=0.01)
     assert float(drawn.var()) == pytest.approx(1 / 20, abs=0.002)  # of Beta(2, 2)
 

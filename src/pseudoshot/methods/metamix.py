@@ -12,6 +12,7 @@ from pseudoshot.tasks.gather import gather_rows
 from pseudoshot.tasks.gram import gram_matrix, prototype_products, square_norms
 from pseudoshot.tasks.similarity import similarity_from_products
 from pseudoshot.tasks.tasks import Tasks
+from pseudoshot.tools.beta import symmetric_beta_draws
 
 
 class MetaMixSettings(TaskSettings):
@@ -34,7 +35,9 @@ class MetaMix(EpisodicMethod):
         N, K = tasks.support.shape[1:]
         query = tasks.query.flatten(1)  # (T, NQ)
         partner = torch.randint(N * K, query.shape, generator=generator).to(query.device)
-        share = beta_draws(query.shape, settings.beta, generator).to(embeddings)  # (T, NQ)
+        share = symmetric_beta_draws(query.shape, settings.beta, generator).to(
+            embeddings
+        )  # (T, NQ)
         support = tasks.support.flatten(1).gather(1, partner)
         return mixed_query_loss(
             gram_matrix(embeddings), tasks, support, partner // K, share, settings
@@ -71,8 +74,3 @@ def mixed_query_loss(
         log_likely.gather(2, classes[..., None])[..., 0] for classes in (own_class, partner_class)
     )
     return -(share * for_partner + rest * for_own).mean()
-
-
-def beta_draws(shape: torch.Size, beta: int, generator: torch.Generator) -> Tensor:
-    """Beta(β, β): the median of 2β - 1 uniform draws is distributed so."""
-    return torch.rand(*shape, 2 * beta - 1, generator=generator).median(-1).values

@@ -170,11 +170,10 @@ class Trainer:
                 f"held out that are not the last of their class: add images, or use "
                 f"'{self.settings.start_from}' as it is"
             )
-        if self.start is not None:
-            raise PseudoshotError(
-                f"'{self.images.name}' has {len(self.images)} images, with which it cannot be told "
-                f"whether adapting helps: use '{self.settings.start_from}' as it is"
-            )
+        raise PseudoshotError(
+            f"'{self.images.name}' has {len(self.images)} images, with which it cannot be told "
+            f"whether adapting helps: use '{self.settings.start_from}' as it is"
+        )
 
     def _refuse_nothing_trained(self, groups: list[dict[str, Any]]) -> None:
         own = {id(parameter) for parameter in self.embedder.backbone.parameters()}
