@@ -59,6 +59,7 @@ curves = ["loss"]
 "elsewhere" = { on = "cub" }
 "linear" = { linear = true }
 "map" = { tsne = true, way = 2, shots = [1] }
+"together" = { classifier = "opta", way = 2, shots = [1] }
 """
 )
 SHORT = {"budget": "2 epochs", "tasks": 20}
@@ -105,7 +106,7 @@ def test_runs_are_trained_once_for_all_studies(finished):
     assert len(folders(finished)) == 2 * 3
     assert all(RunFolder(folder).finished for folder in folders(finished))
     measured = [len(read_records(folder)) for folder in folders(finished)]
-    assert sorted(measured) == [1, 1, 1, 1, 4, 4]  # the first study's, and three more of the second
+    assert sorted(measured) == [1, 1, 1, 1, 5, 5]  # the first study's, and four more of the second
 
 
 def test_a_second_time_nothing_is_done(place, finished, monkeypatch):
@@ -152,6 +153,20 @@ def test_tables_are_what_the_records_say(finished):
     assert float(row["accuracy"]) == pytest.approx(sum(found.values()) / 2, abs=1e-4)
     spread = abs(found[0] - found[1]) / 2  # the half-width of two is 12.706 times this
     assert float(row["interval"]) == pytest.approx(12.706 * spread, rel=1e-3, abs=1e-4)
+
+
+def test_differences_and_what_does_not_compare_are_in_the_tables(finished):
+    rows = csv.DictReader((finished / "second.csv").open())
+    second = {row["row"]: row for row in rows if row["shots"] == "1"}
+    assert second["SES, together"]["note"] == "transductive"
+    assert second["SES, two"]["note"] == ""
+    text = (finished / "second.md").read_text()
+    assert "| SES, together (transductive) |" in text
+    assert "What each has more than SES, two" in text
+    more = float(second["SES, together"]["accuracy"]) - float(second["SES, two"]["accuracy"])
+    assert float(second["SES, together"]["difference"]) == pytest.approx(more, abs=1e-3)
+    assert "| SES | " in text.partition("What each run cost")[2]
+    assert "transductive" in (finished / "second.html").read_text()
 
 
 def test_cpu_seconds_are_in_the_log(finished):

@@ -33,12 +33,10 @@ from pseudoshot.studies.study import Study
 from pseudoshot.studies.tables import (
     Table,
     accuracy_table,
-    claims_markdown,
     difference_table,
     nearest_figures,
-    to_csv,
-    to_markdown,
 )
+from pseudoshot.studies.text_files import claims_markdown, to_csv, to_markdown
 from pseudoshot.tools.console import duration, say
 from pseudoshot.tools.files import write_text
 
@@ -96,19 +94,19 @@ def _write_study(told: Told, order: Order) -> Path:
         order.network(study.backbone),
     )
     papers = nearest_figures(study, order.data, backbone)
-    table = accuracy_table(study, results, papers)
+    tables = accuracy_table(study, results, papers), difference_table(study, results, papers)
     page = order.out / f"{study.name}.html"
     order.out.mkdir(parents=True, exist_ok=True)
-    write_text(page, _page(told, order, table))
-    markdown = to_markdown(study, table, told.findings, told.changes, told.command)
+    write_text(page, _page(told, order, tables))
+    markdown = to_markdown(study, results, tables, told.findings, told.changes, told.command)
     write_text(page.with_suffix(".md"), markdown)
-    write_text(page.with_suffix(".csv"), to_csv(study, results, table))
+    write_text(page.with_suffix(".csv"), to_csv(study, results, tables))
     return page
 
 
-def _page(told: Told, order: Order, table: Table) -> str:
+def _page(told: Told, order: Order, tables: tuple[Table, Table]) -> str:
     study, results = told.study, told.results
-    differences = difference_table(study, results, table.papers)
+    table, differences = tables
     sections = [
         claims_section(told.findings, table.papers),
         accuracy_section(table, results.seeds),

@@ -77,6 +77,7 @@ class Results:
     one_seed: dict[tuple[str, Column], OneSeed] = field(default_factory=dict)  # where there is one
     runs: dict[str, dict[int, Trained]] = field(default_factory=dict)  # by name of run
     reasons: dict[str, str] = field(default_factory=dict)  # by row
+    notes: dict[str, str] = field(default_factory=dict)  # by row, where others do not compare
     records: list[Record] = field(default_factory=list)
     missing: int = 0  # cells that are not there yet, for no reason but time
 
@@ -156,6 +157,8 @@ def _take_record(results: Results, row: Row, seed: int, folder: RunFolder, ident
         return
     record = found[0]
     results.records.append(record)
+    if record.setting != "inductive":
+        results.notes[row.name] = record.setting
     linear = bool(results.study.evaluations[row.evaluation].get("linear"))
     tasks = (record.labelling, record.note, record.way, record.query, record.tasks, record.seed)
     scores = read_scores(folder.path, record) if results.seeds == 1 else None

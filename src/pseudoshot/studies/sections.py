@@ -10,7 +10,7 @@ from pseudoshot.studies.claims import Finding, papers_difference
 from pseudoshot.studies.drawing import bars, curves, lines_along, maps
 from pseudoshot.studies.results import Results
 from pseudoshot.studies.study import PaperFigures, Study
-from pseudoshot.studies.tables import Cell, Table, heading, with_interval
+from pseudoshot.studies.tables import Cell, Table, cost_table, heading
 
 
 def claims_section(findings: Sequence[Finding], papers: PaperFigures | None) -> str:
@@ -85,7 +85,8 @@ def _table(table: Table, signed: bool) -> str:
     best = {} if signed else _best(table)
     rows = []
     for line in table.lines:
-        reason = f"<small>{text(line.reason)}</small>" if line.reason else ""
+        told = ", ".join(word for word in (line.note, line.reason) if word)
+        reason = f"<small>{text(told)}</small>" if told else ""
         cells = "".join(
             _cell(cell, signed, best.get(number) == line.name)
             for number, cell in enumerate(line.cells)
@@ -95,10 +96,10 @@ def _table(table: Table, signed: bool) -> str:
 
 
 def _best(table: Table) -> dict[int, str]:
-    """The name of the best row of ours in each column."""
+    """The name of the best row of ours in each column, of those that compare."""
     found = {}
     for number in range(len(table.columns)):
-        there = [(line.cells[number].ours, line.name) for line in table.lines]
+        there = [(line.cells[number].ours, line.name) for line in table.lines if not line.note]
         values = {name: ours.value for ours, name in there if ours is not None}
         if values:
             found[number] = max(values, key=values.__getitem__)
@@ -107,10 +108,9 @@ def _best(table: Table) -> dict[int, str]:
 
 def _cell(cell: Cell, signed: bool, best: bool) -> str:
     sign = "+" if signed else ""
-    ours = "" if cell.ours is None else with_interval(cell.ours, cell.over_tasks, sign)
     paper = "" if cell.paper is None else f'<span class="paper">{cell.paper:{sign}.2f}</span>'
     style = ' class="number best"' if best else ' class="number"'
-    return f"<td{style}>{ours or '-'}{paper}</td>"
+    return f"<td{style}>{cell.words(sign) or '-'}{paper}</td>"
 
 
 def plots_section(study: Study, results: Results, table: Table) -> str:
@@ -136,15 +136,7 @@ def cost_section(results: Results) -> str:
     if not results.runs:
         return ""
     rows = []
-    for name, by_seed in results.runs.items():
-        runs = list(by_seed.values())
-        step = runs[0].quantity("step_seconds")
-        told = (
-            f"{runs[0].steps:,}",
-            "-" if step is None else f"{1000 * step:.0f} ms",
-            ", ".join(f"{run.cpu_seconds:.0f}" for run in runs),
-            ", ".join(run.folder.name for run in runs),
-        )
+    for name, *told in cost_table(results):
         cells = "".join(f'<td class="number">{text(value)}</td>' for value in told)
         rows.append(f'<tr><th scope="row">{text(name)}</th>{cells}</tr>')
     names = ("run", "steps", "CPU time of a step", "CPU seconds of each seed", "run folders")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from pseudoshot.studies.claims import Finding
 from pseudoshot.studies.results import Column, Results
 from pseudoshot.studies.statistics import Estimate, over_seeds
 from pseudoshot.studies.study import LINEAR, PaperFigures, Study
@@ -22,13 +20,13 @@ class Cell:
     over_tasks: float | None  # the interval over tasks, which is all there is with one seed
     paper: float | None
 
-    @property
-    def told(self) -> str:
+    def words(self, sign: str = "") -> str:
+        """Ours.
+
+        >>> Cell(Estimate(50.0, 1.5, 3), None, None).words("+")
+        '+50.00 ± 1.50'
         """
-        >>> Cell(Estimate(50.0, 1.5, 3), None, None).told
-        '50.00 ± 1.50'
-        """
-        return "" if self.ours is None else with_interval(self.ours, self.over_tasks)
+        return "" if self.ours is None else with_interval(self.ours, self.over_tasks, sign)
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,7 @@ class Line:
     name: str
     cells: tuple[Cell, ...]
     reason: str = ""  # why there is nothing of ours
+    note: str = ""  # why it cannot be compared with the others
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,12 @@ def accuracy_table(study: Study, results: Results, papers: PaperFigures | None) 
         columns = [*sorted({*shots, *papers.shots}, key=int), *(c for c in columns if c == LINEAR)]
     names = [row.name for row in study.rows]
     lines = [
-        Line(name, _cells(name, columns, results, papers), results.reasons.get(name, ""))
+        Line(
+            name,
+            _cells(name, columns, results, papers),
+            results.reasons.get(name, ""),
+            results.notes.get(name, ""),
+        )
         for name in names
     ]
     others = [name for name in (papers.figures if papers else ()) if name not in names]
@@ -119,63 +123,32 @@ def difference_table(study: Study, results: Results, papers: PaperFigures | None
                 printed = other.paper - first.paper
             interval = results.over_tasks(row.name, column, reference)
             cells.append(Cell(over_seeds(found) if found else None, interval, printed))
-        lines.append(Line(row.name, tuple(cells)))
+        lines.append(Line(row.name, tuple(cells), note=results.notes.get(row.name, "")))
     return Table(tuple(columns), tuple(lines), papers)
 
 
-def to_markdown(
-    study: Study, table: Table, findings: Sequence[Finding], told: Sequence[str], command: str
-) -> str:
-    """The study on a page of text."""
-    lines = [f"## {study.title}", "", f"{study.where}. {study.asks}", "", f"`{command}`", ""]
-    lines += [f"- {change}" for change in told]
-    beside = ""
-    if table.papers is not None:
-        beside = f" (in brackets the paper's: {table.papers.data}, {table.papers.backbone})"
-    lines += ["", f"Accuracy in percent{beside}:", ""]
-    lines += ["| |" + "".join(f" {heading(c)} |" for c in table.columns)]
-    lines += ["|---|" + "---|" * len(table.columns)]
-    for line in table.lines:
-        cells = [_in_brackets(cell) for cell in line.cells]
-        lines.append(f"| {line.name} |" + "".join(f" {cell} |" for cell in cells))
-    if findings:
-        lines += ["", *claims_markdown(findings)]
-    return "\n".join(lines) + "\n"
+class Cost(NamedTuple):
+    """Of a run, in words."""
+
+    run: str
+    steps: str
+    step: str
+    cpu_seconds: str  # of each seed
+    folders: str
 
 
-def _in_brackets(cell: Cell) -> str:
-    printed = "" if cell.paper is None else f"({cell.paper:.2f})"
-    return f"{cell.told} {printed}".strip() or "-"
-
-
-def claims_markdown(findings: Sequence[Finding]) -> list[str]:
-    lines = ["| claim | verdict | difference | against |", "|---|---|---|---|"]
-    for finding in findings:
-        note = f" ({finding.note})" if finding.note else ""
-        cells = (finding.claim.says, f"**{finding.judgement}**{note}", finding.figure)
-        lines.append("| " + " | ".join((*cells, finding.against)) + " |")
-    return lines
-
-
-def to_csv(study: Study, results: Results, table: Table) -> str:
-    """One row per figure."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    head = ("study", "row", "shots", "accuracy", "interval", "seeds", "paper", "steps")
-    writer.writerow((*head, "cpu_seconds", "reason"))
-    runs = {row.name: row.run for row in study.rows}
-    for line in table.lines:
-        trained = list(results.runs.get(runs.get(line.name, ""), {}).values())
-        steps = trained[0].steps if trained else ""
-        spent = f"{sum(t.cpu_seconds for t in trained):.1f}" if trained else ""
-        for column, cell in zip(table.columns, line.cells, strict=True):
-            value = interval = ""
-            if cell.ours is not None:
-                value = f"{cell.ours.value:.4f}"
-                known = math.isfinite(cell.ours.interval)
-                interval = f"{cell.ours.interval:.4f}" if known else ""
-            seeds = cell.ours.seeds if cell.ours else 0
-            paper = "" if cell.paper is None else f"{cell.paper:.2f}"
-            figures = (value, interval, seeds, paper, steps, spent)
-            writer.writerow((study.name, line.name, column, *figures, line.reason))
-    return stream.getvalue()
+def cost_table(results: Results) -> list[Cost]:
+    rows = []
+    for name, by_seed in results.runs.items():
+        runs = list(by_seed.values())
+        step = runs[0].quantity("step_seconds")
+        rows.append(
+            Cost(
+                name,
+                f"{runs[0].steps:,}",
+                "-" if step is None else f"{1000 * step:.0f} ms",
+                ", ".join(f"{run.cpu_seconds:.0f}" for run in runs),
+                ", ".join(run.folder.name for run in runs),
+            )
+        )
+    return rows
