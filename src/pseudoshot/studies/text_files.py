@@ -78,8 +78,8 @@ def to_csv(study: Study, results: Results, tables: tuple[Table, Table]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     head = ("study", "row", "shots", "accuracy", "interval", "seeds", "paper")
-    more = ("difference", "difference_interval", "steps", "cpu_seconds", "note", "reason")
-    writer.writerow((*head, *more))
+    tail = ("difference", "difference_interval", "steps", "cpu_seconds", "note", "reason")
+    writer.writerow((*head, *tail))
     runs = {row.name: row.run for row in study.rows}
     differences = {
         (line.name, column): cell
@@ -93,11 +93,9 @@ def to_csv(study: Study, results: Results, tables: tuple[Table, Table]) -> str:
         for column, cell in zip(tables[0].columns, line.cells, strict=True):
             seeds = cell.ours.seeds if cell.ours else 0
             paper = "" if cell.paper is None else f"{cell.paper:.2f}"
-            figures = (*_figures(cell), seeds, paper)
-            figures += _figures(differences.get((line.name, column)))
-            writer.writerow(
-                (study.name, line.name, column, *figures, steps, spent, line.note, line.reason)
-            )
+            more = _figures(differences.get((line.name, column)))
+            figures = (*_figures(cell), seeds, paper, *more, steps, spent)
+            writer.writerow((study.name, line.name, column, *figures, line.note, line.reason))
     return stream.getvalue()
 
 
