@@ -1,6 +1,6 @@
 """What finding clusters takes: CACTUs's partitions, and UFLST's rounds as images become more.
 
-    python benchmarks/clustering.py [--threads 1] [--largest 100000]
+    python benchmarks/clustering.py [--threads 1] [--largest 100000] [--most 1000000]
 
 Embeddings are drawn about centres, for time and memory depend on how they lie: 256 numbers for
 k-means, 64, as Conv4's have, for reciprocal neighbours. Each row is measured in a process of its
@@ -38,11 +38,15 @@ def embeddings(n: int, d: int, centres: int) -> Tensor:
     return rows.add_(torch.randn(n, d, generator=generator))
 
 
-def cactus(n: int) -> str:
-    settings = ClustersSettings(from_run="synthetic", partitions=PARTITIONS, clusters=CLUSTERS)
+def cactus(n: int, partitions: int = PARTITIONS, d: int = 256) -> str:
+    settings = ClustersSettings(from_run="synthetic", partitions=partitions, clusters=CLUSTERS)
     source = Clusters(settings, n, None, torch.Generator().manual_seed(0))
-    z = embeddings(n, 256, CLUSTERS)
+    z = embeddings(n, d, CLUSTERS)
     return measured(lambda: source.begin_epoch(lambda run=None: z, 40, 6))
+
+
+def one_partition(n: int) -> str:
+    return cactus(n, partitions=1, d=64)
 
 
 def uflst(n: int) -> str:
@@ -96,7 +100,8 @@ def alone(work: Callable[[int], str], n: int, threads: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--largest", type=int, default=100_000)
+    parser.add_argument("--largest", type=int, default=100_000, help="images, where time is n²")
+    parser.add_argument("--most", type=int, default=1_000_000, help="images, where it is not")
     arguments = parser.parse_args()
     rows: list[tuple[str, Callable[[int], str], int]] = [
         (f"k-means, {CLUSTERS} clusters, all images in each step", all_at_once, IMAGES),
@@ -104,8 +109,10 @@ def main() -> None:
         (f"CACTUs, {PARTITIONS} partitions of {CLUSTERS} clusters", cactus, IMAGES),
         ("UFLST, one round", uflst, 10_000),
         ("UFLST, one round", uflst, IMAGES),
+        ("UFLST, one round", uflst, arguments.largest),
         ("UFLST, neighbours alone", nearest, IMAGES),
         ("UFLST, neighbours alone", nearest, arguments.largest),
+        ("CACTUs, one partition of 64 numbers", one_partition, arguments.most),
     ]
     for name, work, n in rows:
         told = alone(work, n, arguments.threads)
