@@ -95,6 +95,13 @@ def test_rivals_are_all_methods_of_its_table_that_there_are():
     assert runs <= set(METHODS)
 
 
+def test_the_runs_of_rivals_are_those_measured_at_twenty_ways():
+    file = Path(__file__).parents[2] / "results" / "rivals-20-way.toml"
+    twenty, five = get_study(str(file)), get_study("rivals")
+    assert list(twenty.runs) == list(five.runs)
+    assert all(twenty.options(run) == five.options(run) for run in five.runs)
+
+
 def test_studies_share_runs_of_the_same_settings():
     """However they are written: the baseline is SES, SNS and 512 tasks."""
     names = ["tasks", "similarity", "sampling", "norms"]
