@@ -259,6 +259,15 @@ def test_a_budget_of_seconds_is_measured_once(place):
     assert json.loads(cost.read_text())["step"]["cpu_seconds"] > 0
 
 
+def test_what_a_budget_changes_is_told_in_one_way(place, finished):
+    assert "- epochs: 100 → 2\n" in (finished / "first.md").read_text()
+    (place / "alone.toml").write_text(TINY + '[runs]\n"SES" = { method = "baseline" }\n')
+    run(place, "timed", "alone", budget="2s", seeds=2)  # again, where it was run before
+    text = (place / "timed" / "alone.md").read_text()
+    assert "- steps: " in text
+    assert "epoch" not in text.replace("annealing: epoch", "")
+
+
 def test_a_run_that_several_cluster_is_trained_once(place, monkeypatch):
     """And comes to the same as where each trains its own."""
     clustered = 'class_source = "clusters", pre_learn = "simclr", clusters = 8, partitions = 1'

@@ -13,6 +13,7 @@ from pseudoshot.studies.study import Study
 
 PAPER_DATA = "miniimagenet"
 _TOLD_OTHERWISE = ("seed", "start_from", "data", "backbone")
+_TOLD_BY_STEPS = ("epochs", "episodes_per_epoch")
 _FEW = 3  # values that are listed
 
 
@@ -32,9 +33,10 @@ def changes(study: Study, results: Results, order: Order) -> list[str]:
     networks = {t.settings.backbone.name for _, by_seed in runs for t in by_seed.values()}
     if networks - {study.backbone}:
         told.append(f"network: {study.backbone} → {', '.join(sorted(networks))}")
-    told += _lengths([by_seed for _, by_seed in runs])
+    lengths = _lengths([by_seed for _, by_seed in runs])
+    told += lengths
     for name, values in pairs.items():
-        if name not in _TOLD_OTHERWISE:
+        if name not in (*_TOLD_OTHERWISE, *(_TOLD_BY_STEPS if lengths else ())):
             told.append(f"{dashed(name)}: {_listed([f'{a} → {b}' for a, b in values])}")
     return told
 
