@@ -86,6 +86,7 @@ def test_the_settings_of_every_study_are_possible(name):
     for paper in study.paper:
         assert all(20 < v <= 100 for figures in paper.figures.values() for v in figures)
         assert all(len(figures) <= len(paper.shots) for figures in paper.figures.values())
+        assert set(paper.figures) <= {row.name for row in study.rows}
     assert {claim.of for claim in study.claims} <= set(QUANTITIES)
 
 

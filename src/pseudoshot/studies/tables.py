@@ -83,7 +83,7 @@ def accuracy_table(study: Study, results: Results, papers: PaperFigures | None) 
         for name in names
     ]
     others = [name for name in (papers.figures if papers else ()) if name not in names]
-    missing = "this version does not have the method"
+    missing = "no run of this study"
     lines += [Line(name, _cells(name, columns, results, papers), missing) for name in others]
     return Table(tuple(columns), tuple(lines), papers)
 
