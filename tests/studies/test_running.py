@@ -15,9 +15,15 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from pseudoshot.evaluation.records import read_records
+from pseudoshot.runs.estimating import DryRun
 from pseudoshot.runs.pre_learning import PRE_LEARNT
 from pseudoshot.runs.training import train
+from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies import run_studies
+from pseudoshot.studies.budget import Budget
+from pseudoshot.studies.order import Order
+from pseudoshot.studies.shelf import Shelf
+from pseudoshot.studies.working import Worker
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.run_folder import RunFolder
 from tests.cli.entry import ENTRY, here, refused
@@ -268,15 +274,16 @@ def test_what_a_budget_changes_is_told_in_one_way(place, finished):
     assert "epoch" not in text.replace("annealing: epoch", "")
 
 
-def test_a_run_that_several_cluster_is_trained_once(place, monkeypatch):
+@pytest.mark.slow
+def test_a_run_that_several_cluster_is_trained_once(place):
     """And comes to the same as where each trains its own."""
-    clustered = 'class_source = "clusters", pre_learn = "simclr", clusters = 8, partitions = 1'
+    clustered = 'class_source = "clusters", pre_learn = "simclr", clusters = 4, partitions = 1'
+    clustered += ", images = 2, pre_learn_epochs = 1"  # of four clusters two are large enough
     rows = f'"A" = {{ {clustered} }}\n"B" = {{ {clustered}, method = "vanilla" }}\n'
     (place / "clustered.toml").write_text(TINY + "[runs]\n" + rows)
-    run(place, "clustered", "clustered", budget="3s")
+    run(place, "clustered", "clustered", budget="1 epochs")
     out = place / "clustered"
     assert len(folders(out)) == 3
-    assert len([*(out / "costs").iterdir()]) == 3
     ours = [RunFolder(folder / PRE_LEARNT) for folder in folders(out)]
     copies = [load_file(own.path / "model.safetensors") for own in ours if own.finished]
     assert len(copies) == 2
@@ -286,10 +293,20 @@ def test_a_run_that_several_cluster_is_trained_once(place, monkeypatch):
     options = {name: value for name, value in settings.optimisation if value is not None}
     source = {n: v for n, v in settings.class_source if n not in ("name", "from_run")}
     options |= source | {"class_source": "clusters", "method": "vanilla", "recipe": "paper"}
-    train(place / "train", alone, backbone="conv4", size=16, images=8, query=2, tasks=4, **options)
+    train(place / "train", alone, backbone="conv4", size=16, images=2, query=2, tasks=4, **options)
     for part in (".", PRE_LEARNT):
         first, second = (load_file(f / part / "model.safetensors") for f in (begun, alone))
         assert all((first[name] == second[name]).all() for name in second)
+
+
+def test_what_it_costs_is_measured_once_as_well(place):
+    """Or one would be trained for an epoch more than the other, and could not be shared."""
+    settings = resolve({"data": str(place / "train"), "method": "simclr", "size": 16})
+    budget = Budget.parse("3s")
+    order = Order(str(place / "train"), "", budget, 1, 20, place / "once", None, None)
+    worker = Worker(order, Shelf(order.out))
+    told = [DryRun(settings, 60, 100, 1.0, seconds, 10, None) for seconds in (0.5, 0.7)]
+    assert [worker.epoch_before(first) for first in told] == [5.0, 5.0]
 
 
 @pytest.mark.slow

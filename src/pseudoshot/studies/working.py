@@ -126,12 +126,12 @@ class Worker:
             if cost is None:
                 given = {name: value for name, value in options.items() if name != "data"}
                 told = dry_run(self.order.data, data_root=self.order.data_root, options=given)
-                before = self._before(told.first) if told.first else 0.0
+                before = self.epoch_before(told.first) if told.first else 0.0
                 cost = StepCost(told.cpu_seconds_per_step, told.steps, told.steps_per_epoch, before)
                 self.shelf.keep_cost(run.alike, cost, told.settings.model_dump())
         return cost
 
-    def _before(self, first: DryRun) -> float:
+    def epoch_before(self, first: DryRun) -> float:
         """CPU seconds per epoch of a run that is trained first, the same for all that need it."""
         settings = first.settings.model_copy(update={"seed": 0})
         key = run_key(settings, self.order)
