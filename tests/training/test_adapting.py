@@ -216,6 +216,8 @@ def test_a_folder_of_photos_goes_on_from_the_bundled_model(photos, tmp_path):
     assert usual_start(photos, start_from=START) == START
     draw_noise(tmp_path / "few", 20, 20)
     assert usual_start(tmp_path / "few") is None, "too few to tell whether it helped"
+    draw_noise(tmp_path / "gray", 60, 20, gray=True)
+    assert usual_start(tmp_path / "gray") is None, "no photos"
 
 
 @pytest.mark.parametrize(("fast", "epochs"), [(True, None), (False, 4)])
@@ -223,8 +225,6 @@ def test_without_bfloat16_a_folder_is_trained_for_fewer_steps(photos, monkeypatc
     monkeypatch.setattr("pseudoshot.runs.training.multiplies_bfloat16", lambda: fast)
     assert with_usual_start({"data": str(photos)}, None).get("epochs") == epochs
     assert with_usual_start({"data": str(photos), "epochs": 7}, None)["epochs"] == 7
-    draw_noise(tmp_path / "gray", 60, 20, gray=True)
-    assert usual_start(tmp_path / "gray") is None, "no photos"
 
 
 def test_a_run_that_adapts_nothing_says_nothing_of_it(photos, tmp_path):
