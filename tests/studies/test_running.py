@@ -22,7 +22,10 @@ from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies import run_studies
 from pseudoshot.studies.budget import Budget
 from pseudoshot.studies.order import Order
+from pseudoshot.studies.sections import accuracy_section
 from pseudoshot.studies.shelf import Shelf
+from pseudoshot.studies.statistics import Estimate
+from pseudoshot.studies.tables import Cell, Line, Table
 from pseudoshot.studies.working import Worker
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.run_folder import RunFolder
@@ -173,6 +176,16 @@ def test_differences_and_what_does_not_compare_are_in_the_tables(finished):
     assert float(second["SES, together"]["difference"]) == pytest.approx(more, abs=1e-3)
     assert "| SES | " in text.partition("What each run cost")[2]
     assert "transductive" in (finished / "second.html").read_text()
+
+
+def test_what_does_not_compare_is_not_the_best():
+    lines = [
+        Line(name, (Cell(Estimate(value, 1.0, 3), None, None),), note=note)
+        for name, value, note in (("A", 50.0, ""), ("B", 60.0, "transductive"), ("C", 40.0, ""))
+    ]
+    page = accuracy_section(Table((1,), tuple(lines), None), 3)
+    assert page.count('"number best"') == 1
+    assert '"number best">50.00' in page
 
 
 def test_cpu_seconds_are_in_the_log(finished):

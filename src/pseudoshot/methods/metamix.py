@@ -35,12 +35,10 @@ class MetaMix(EpisodicMethod):
         N, K = tasks.support.shape[1:]
         query = tasks.query.flatten(1)  # (T, NQ)
         partner = torch.randint(N * K, query.shape, generator=generator).to(query.device)
-        share = symmetric_beta_draws(query.shape, settings.beta, generator).to(
-            embeddings
-        )  # (T, NQ)
+        share = symmetric_beta_draws(query.shape, settings.beta, generator)  # (T, NQ)
         support = tasks.support.flatten(1).gather(1, partner)
         return mixed_query_loss(
-            gram_matrix(embeddings), tasks, support, partner // K, share, settings
+            gram_matrix(embeddings), tasks, support, partner // K, share.to(embeddings), settings
         )
 
 
