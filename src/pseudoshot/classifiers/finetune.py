@@ -88,6 +88,11 @@ class Finetune(Classifier):
         return members * dim * self.network.floats_a_pixel
 
 
+def tasks_at_once(floats: int, device: torch.device) -> int:
+    """Of so many floats each; on a CPU, side by side they take longer than one by one."""
+    return 1 if device.type == "cpu" else max(1, MOST_FLOATS // floats)
+
+
 @dataclass(frozen=True)
 class Adapted(Fitted):
     """Nothing is kept of an adapted network but what it says of the queries."""
@@ -108,7 +113,7 @@ class Adapted(Fitted):
         images = support.embeddings
         members = images.shape[1] + queries.shape[1]
         floats = members * network.bytes_an_image(images.shape[-1]) // 4
-        at_once = max(1, MOST_FLOATS // floats)
+        at_once = tasks_at_once(floats, images.device)
         layer = self.classifier.first_layer(support, at_once)
         whole = nn.Sequential(network, nn.Linear(network.dim, support.way, device="meta"))
         return adapted_logits(

@@ -65,7 +65,19 @@ def each_task(
     if at_once != 1:
         found: Tensor = vmap(function, chunk_size=at_once)(*tasks)
         return found
-    return torch.stack([function(*rows) for rows in zip(*tasks, strict=True)])
+    rows = (map(channels_last, row) for row in zip(*tasks, strict=True))
+    return torch.stack([function(*row) for row in rows])
+
+
+def channels_last(images: Tensor) -> Tensor:
+    """Images (n, c, h, w) in the layout of the network's weights; what is no image, as it is.
+
+    Weights say their layout themselves, but those of one channel are the same in every layout, and
+    what a step makes of them says another: all maps would then be turned round on the way.
+    """
+    if images.ndim != 4:
+        return images
+    return torch.empty_like(images, memory_format=torch.channels_last).copy_(images)
 
 
 def descend(
