@@ -8,9 +8,8 @@ from typing import Any
 
 from pseudoshot.tools.errors import PseudoshotError
 
-# That a training of so many seconds is cut into, as epochs: a checkpoint and a score each.
-PARTS = 10
-LEAST_STEPS = PARTS
+PARTS = 10  # that so many seconds are cut into at most, as epochs: a checkpoint and a score each
+LEAST_STEPS = 5  # where a step is seconds long, as MAML's, a short training is still one
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -72,8 +71,8 @@ class Budget:
     def options(self, cost: StepCost | None, epochs: int) -> dict[str, Any]:
         """What the settings of a run become, whose own `epochs` these are; never more than those.
 
-        So many CPU seconds are so many steps, in ten parts, over which the learning rate is
-        annealed step by step: by the epoch it would hardly fall. Where another run is trained
+        So many CPU seconds are so many steps, in at most ten parts, over which the learning rate
+        is annealed step by step: by the epoch it would hardly fall. Where another run is trained
         first, it has half of them.
 
         >>> Budget(seconds=100).options(StepCost(0.5, 1000, 10), 100)
@@ -98,8 +97,9 @@ class Budget:
                 f"{self} are {steps} steps of {cost.cpu_seconds:.2g} s, and {LEAST_STEPS} are the "
                 f"least: raise --budget"
             )
-        parts = {"epochs": PARTS, "episodes_per_epoch": steps // PARTS, "annealing": "step"}
-        return {**before, **parts}
+        parts = min(PARTS, steps)
+        steps_each = {"epochs": parts, "episodes_per_epoch": steps // parts, "annealing": "step"}
+        return {**before, **steps_each}
 
     def _before(self, cost: StepCost) -> dict[str, int]:
         """Half of the seconds, in whole epochs, for a run that is trained first."""
