@@ -300,6 +300,7 @@ def test_a_run_that_several_cluster_is_trained_once(place):
     ours = [RunFolder(folder / PRE_LEARNT) for folder in folders(out)]
     copies = [load_file(own.path / "model.safetensors") for own in ours if own.finished]
     assert len(copies) == 2
+    assert "from-run" not in (out / "clustered.md").read_text()
     (begun,) = (f for f in folders(out) if RunFolder(f).read_settings().method.name == "vanilla")
     settings = RunFolder(begun).read_settings()
     alone = place / "alone-clustered"

@@ -12,7 +12,7 @@ from pseudoshot.studies.results import Results, Trained
 from pseudoshot.studies.study import Study
 
 PAPER_DATA = "miniimagenet"
-_TOLD_OTHERWISE = ("seed", "start_from", "data", "backbone")
+_TOLD_OTHERWISE = ("seed", "start_from", "from_run", "data", "backbone")
 _TOLD_BY_STEPS = ("epochs", "episodes_per_epoch")
 _FEW = 3  # values that are listed
 
