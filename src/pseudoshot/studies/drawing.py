@@ -18,7 +18,7 @@ from pseudoshot.studies.study import Study
 from pseudoshot.studies.tables import Cell, Line, Table, heading
 
 _POINTS = 100  # of a curve
-_MOST_BARS = 18  # side by side; more are read more easily in the table
+_MOST_BARS = 12  # side by side; more rows are drawn one below the other
 
 
 def bars(table: Table, papers: bool) -> str:
@@ -31,8 +31,10 @@ def bars(table: Table, papers: bool) -> str:
         for number in range(len(table.columns))
         if any(_value(line.cells[number], papers) is not None for line in lines)
     ]
-    if not shown or not 0 < len(lines) <= _MOST_BARS:
+    if not shown:
         return ""
+    if len(table.lines) > _MOST_BARS:
+        return _dots(table, lines, shown, papers)
     plot, axes = new_plot(6.4, 3.0)
     width = 0.84 / len(lines)
     for position, line in enumerate(lines):
@@ -71,6 +73,26 @@ def _bar_row(
         alpha=0.6 if papers else 1,
         error_kw={"elinewidth": 1, "ecolor": "#333"},
     )
+
+
+def _dots(table: Table, lines: Sequence[Line], shown: Sequence[int], papers: bool) -> str:
+    """A row each, and in it a dot per shot."""
+    plot, axes = new_plot(6.4, 0.6 + 0.21 * len(lines))
+    for position, number in enumerate(shown):
+        cells = {place: line.cells[number] for place, line in enumerate(lines)}
+        drawn = {n: v for n, cell in cells.items() if (v := _value(cell, papers)) is not None}
+        errors = None if papers else [_interval(cells[n]) for n in drawn]
+        look: dict[str, Any] = {"fmt": "o", "markersize": 4, "elinewidth": 1}
+        look |= {"color": colour(position), "label": heading(table.columns[number])}
+        axes.errorbar([*drawn.values()], [*drawn], xerr=errors, **look)
+    axes.set_yticks(range(len(lines)), [line.name for line in lines], fontsize=8)
+    axes.invert_yaxis()
+    left, right = axes.get_xlim()
+    axes.set_xlim(max(0, left), min(101, right))  # intervals of few seeds go beyond
+    axes.set_xlabel("accuracy, %", color=GRAY)
+    _legend(plot, axes, len(shown))
+    title = "The paper's" if papers else "Ours"
+    return _figure(plot, f"{title}: accuracy by shot", f"<strong>{title}.</strong>")
 
 
 def lines_along(study: Study, table: Table, papers: bool) -> str:

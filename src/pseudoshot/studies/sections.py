@@ -123,7 +123,7 @@ def plots_section(study: Study, results: Results, table: Table) -> str:
     shown = "\n".join(plot for plot in plots if plot)
     if not shown:
         return ""
-    lead = "Bars and lines have 95 % intervals; curves are means over seeds."
+    lead = "Bars, dots and lines have 95 % intervals; curves are means over seeds."
     if mapped:
         lead += (
             " On maps, circles are images of classes that were trained on, crosses of new ones; a "

@@ -1,0 +1,33 @@
+"""The figures of a study's page."""
+
+from base64 import b64decode
+from math import inf
+
+import pytest
+
+from pseudoshot.studies.drawing import bars
+from pseudoshot.studies.statistics import Estimate
+from pseudoshot.studies.tables import Cell, Line, Table
+
+
+def drawn(rows: int, papers: bool) -> tuple[str, str]:
+    """The markup, and the picture in it."""
+    cell = Cell(Estimate(60.0, inf, 1), 0.5, 40.0)
+    empty = Cell(None, None, None)
+    lines = tuple(Line(f"row {n}", (cell, cell if n else empty)) for n in range(rows))
+    markup = bars(Table((1, 5), lines, None), papers)
+    return markup, b64decode(markup.split("base64,")[1].split('"')[0]).decode()
+
+
+@pytest.mark.parametrize("papers", [False, True])
+def test_few_rows_are_bars_and_many_are_dots_with_their_names(papers):
+    few, picture = drawn(3, papers)
+    assert "does not begin at 0" in few
+    assert "row 2" in picture
+    many, picture = drawn(25, papers)
+    assert "does not begin at 0" not in many
+    assert all(f"row {n}" in picture for n in range(25))
+
+
+def test_where_nothing_is_known_nothing_is_drawn():
+    assert not bars(Table((1,), (Line("row", (Cell(None, None, None),)),), None), papers=False)
