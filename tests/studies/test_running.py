@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from safetensors.torch import load_file
 
@@ -289,7 +290,7 @@ def test_what_a_budget_changes_is_told_in_one_way(place, finished):
 
 @pytest.mark.slow
 def test_a_run_that_several_cluster_is_trained_once(place):
-    """And comes to the same as where each trains its own."""
+    """And comes to the same as where each trains its own, on one thread as a study does."""
     clustered = 'class_source = "clusters", pre_learn = "simclr", clusters = 4, partitions = 1'
     clustered += ", images = 2, pre_learn_epochs = 1"  # of four clusters two are large enough
     rows = f'"A" = {{ {clustered} }}\n"B" = {{ {clustered}, method = "vanilla" }}\n'
@@ -307,7 +308,10 @@ def test_a_run_that_several_cluster_is_trained_once(place):
     options = {name: value for name, value in settings.optimisation if value is not None}
     source = {n: v for n, v in settings.class_source if n not in ("name", "from_run")}
     options |= source | {"class_source": "clusters", "method": "vanilla", "recipe": "paper"}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     train(place / "train", alone, backbone="conv4", size=16, images=2, query=2, tasks=4, **options)
+    torch.set_num_threads(threads)
     for part in (".", PRE_LEARNT):
         first, second = (load_file(f / part / "model.safetensors") for f in (begun, alone))
         assert all((first[name] == second[name]).all() for name in second)
