@@ -31,6 +31,7 @@ from pseudoshot.tools.console import console
 from pseudoshot.tools.errors import PseudoshotError, StoppedError
 
 PAUSE = 2.0  # seconds until a run that another process has in hand is looked at again
+MEASURED = 20  # steps: five told up to a tenth too much, and a budget is to be the same for all
 
 
 class State(Enum):
@@ -125,7 +126,8 @@ class Worker:
             cost = self.shelf.cost(run.alike)
             if cost is None:
                 given = {name: value for name, value in options.items() if name != "data"}
-                told = dry_run(self.order.data, data_root=self.order.data_root, options=given)
+                data, root = self.order.data, self.order.data_root
+                told = dry_run(data, data_root=root, options=given, measured=MEASURED)
                 before = self.epoch_before(told.first) if told.first else 0.0
                 cost = StepCost(told.cpu_seconds_per_step, told.steps, told.steps_per_epoch, before)
                 self.shelf.keep_cost(run.alike, cost, told.settings.model_dump())
