@@ -303,12 +303,13 @@ def test_semi_supervised_em_equals_a_loop_task_by_task(variances, steps):
     shown, queries = some(2, 5, DIM), some(2, 4, DIM, seed=1)
     labels = torch.tensor([LABELS, LABELS[::-1]])
     logits = chosen.fit(Support(shown, labels, 3)).logits(queries)
-    noise = torch.randn((6, LATENT), generator=torch.Generator().manual_seed(0)).double()
+    noise = torch.randn((9, 6, LATENT), generator=torch.Generator().manual_seed(0)).double()
     for t in range(2):
         means, log_variances = slow_posterior(chosen.head, torch.cat((shown[t], queries[t])))
+        first = means[:, 0].tolist()
         z = [
-            [m + (v / 2).exp() * e for e in noise]
-            for m, v in zip(means, log_variances, strict=True)
+            [m + (v / 2).exp() * e for e in noise[sorted(first).index(own)]]
+            for m, v, own in zip(means, log_variances, first, strict=True)
         ]
         of_class = slow_classes(
             [sample for i in range(5) for sample in z[i]],
@@ -325,6 +326,23 @@ def test_semi_supervised_em_equals_a_loop_task_by_task(variances, steps):
                 for sample in z[5 + q]
             ]
             torch.testing.assert_close(logits[t, q].exp(), torch.stack(posteriors).mean(0))
+
+
+def test_latents_that_say_little_are_not_taken_for_one_class():
+    """Where noise is far wider than the classes lie apart, EM must not cluster its draws."""
+    torch.manual_seed(0)
+    head = SetEncoder(DIM, 64, width=8, heads=4).double().eval()
+    with torch.no_grad():
+        head.linear.weight.mul_(0.1)
+        head.linear.bias.zero_()
+    chosen = build_classifier("semi-supervised-em", "euclidean", head)
+    centres = some(1, 5, DIM).repeat_interleave(5, 0)
+    shown = centres.repeat_interleave(5, 1) + 0.1 * some(5, 25, DIM, seed=1)
+    queries = centres.repeat_interleave(15, 1) + 0.1 * some(5, 75, DIM, seed=2)
+    labels = torch.arange(5).repeat_interleave(5).expand(5, -1)
+    told = chosen.fit(Support(shown, labels, 5)).logits(queries).argmax(2)
+    most = max(int(torch.bincount(of_task, minlength=5).max()) for of_task in told)
+    assert most < 75 / 2
 
 
 def test_without_queries_the_means_are_those_of_the_support():

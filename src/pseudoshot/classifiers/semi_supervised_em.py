@@ -13,6 +13,7 @@ from torch import Tensor
 from pseudoshot.classifiers.base import ClassifierSettings, Fitted, HeadClassifier, Support
 from pseudoshot.classifiers.with_head import refuse_too_many
 from pseudoshot.heads import SetEncoder
+from pseudoshot.heads.set_encoder import latents
 from pseudoshot.tasks.mixture import fit_classes, log_gaussians
 
 _SEED = 0  # of the noise
@@ -36,8 +37,10 @@ class SemiSupervisedEM(HeadClassifier):
     The head looks at support and queries as one set. Means begin at those of the support; each step
     finds the shares of the queries' samples, and then means and variances of the support and, by
     their shares, the queries. The score of a class is the logarithm of its posterior, averaged over
-    a query's samples. All images have the same S draws of noise, so that neither their order nor
-    other tasks change what is drawn.
+    a query's samples. Every member has S draws of noise of its own: were they shared, the samples
+    of one draw would lie nearer to each other than those of one image, and EM would find draws. Who
+    has which goes by the first number of the latents' means, so that neither the members' order nor
+    other tasks change it.
     """
 
     Settings = SemiSupervisedEMSettings
@@ -61,10 +64,10 @@ class SemiSupervisedEM(HeadClassifier):
         assert isinstance(head, SetEncoder)
         with torch.no_grad():
             mean, log_variance = head.posterior(members.to(head.linear.weight.dtype))
-        generator = torch.Generator().manual_seed(_SEED)
-        noise = torch.randn((self.settings.samples, head.latent), generator=generator).to(mean)
-        samples = mean[:, :, None] + (log_variance / 2).exp()[:, :, None] * noise
-        return samples.to(members)
+        shape = members.shape[1], self.settings.samples, head.latent
+        noise = torch.randn(shape, generator=torch.Generator().manual_seed(_SEED)).to(mean)
+        ranks = mean[..., 0].argsort(1).argsort(1)  # (T, R)
+        return latents(mean, log_variance, noise[ranks]).to(members)
 
     def floats_a_task(self, members: int, dim: int) -> int:
         assert isinstance(self.head, SetEncoder)

@@ -34,6 +34,11 @@ class SetEncoder(Head):
         return self.posterior(sets)[0]
 
 
+def latents(mean: Tensor, log_variance: Tensor, noise: Tensor) -> Tensor:
+    """Samples of Gaussians (T, R, L) by standard normal noise (T, R, S, L): (T, R, S, L)."""
+    return mean[:, :, None] + (log_variance / 2).exp()[:, :, None] * noise
+
+
 class SetAttentionBlock(nn.Module):
     """H = O + ReLU(W O), O = Q + softmax(Q Kᵀ / √width) V in each head; no LayerNorm.
 

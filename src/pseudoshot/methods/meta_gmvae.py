@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
 from pseudoshot.heads import SetEncoder
+from pseudoshot.heads.set_encoder import latents
 from pseudoshot.methods.base import Batch, Loss, Method
 from pseudoshot.methods.decoders import embedding_decoder, image_decoder
 from pseudoshot.methods.settings import MethodSettings
@@ -163,7 +164,7 @@ class MetaGMVAE(Method):
         M, S = self.settings.M, self.settings.S
         mean, log_variance = self.head.posterior(embeddings.view(-1, M, embeddings.shape[1]))
         noise = torch.randn((*mean.shape[:2], S, mean.shape[2]), generator=generator).to(mean)
-        samples = mean[:, :, None] + (log_variance / 2).exp()[:, :, None] * noise
+        samples = latents(mean, log_variance, noise)
         of_set = samples.flatten(1, 2)  # (B, MS, L)
         prior = fit_mixture(of_set, self.settings.components, self.settings.em_steps, generator)
         log_q = -(noise.square() + log_variance[:, :, None] + _LOG_2_PI).sum(3) / 2

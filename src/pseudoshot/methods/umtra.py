@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from pydantic import PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from pseudoshot.methods.learner import LearnerMethod, LearnerSettings
@@ -15,6 +15,8 @@ from pseudoshot.views.identity import Identity
 
 class UMTRASettings(LearnerSettings):
     images: PositiveInt = 40
+    inner_steps: NonNegativeInt = Field(default=1, le=1000)
+    """maml: J, steps of gradient descent on a task's support"""
     swap: bool = False
     """the support is the views and the query the images, as in the authors' miniImageNet code; by
     default the other way round, as in their paper and Omniglot code"""
@@ -27,9 +29,9 @@ class UMTRASettings(LearnerSettings):
 class UMTRA(LearnerMethod):
     """UMTRA: tasks of N random images, one example each; a view of each image is its query.
 
-    MAML with K = Q = 1, for N images of a large set are likely of N classes. The inner rate is the
-    authors' for miniImageNet, 0.05 in their sum over five classes; for Omniglot they take a fifth
-    of it. Views are the run's.
+    MAML with K = Q = 1, for N images of a large set are likely of N classes. Inner steps and rate
+    are the authors' for miniImageNet, one of 0.05 in their sum over five classes; for Omniglot they
+    take five of a fifth of it (--inner-steps 5 --inner-lr 0.05). Views are the run's.
     """
 
     Settings = UMTRASettings
