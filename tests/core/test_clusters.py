@@ -53,6 +53,11 @@ def test_what_never_varies_is_left_out():
     assert whitened(silent, 256).isfinite().all()
 
 
+def test_embeddings_that_are_all_the_same_are_refused():
+    with pytest.raises(PseudoshotError, match="all images have the same embedding"):
+        whitened(torch.ones(30, 4), 256)
+
+
 def test_groups_far_apart_are_the_clusters_of_every_partition(monkeypatch):
     for most in (module.MOST_AT_ONCE, 10):  # all at once, and in parts
         monkeypatch.setattr(module, "MOST_AT_ONCE", most)

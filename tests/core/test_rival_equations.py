@@ -12,7 +12,8 @@ from pseudoshot.backbones.base import Backbone
 from pseudoshot.classifiers import Support, build_classifier
 from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.methods.mochi import pair_products
-from pseudoshot.tasks.inner_loop import adapted_logits
+from pseudoshot.tasks.inner_loop import adapted_logits, descend
+from pseudoshot.tasks.tasks import fixed_task
 from tests.core.reference import slow_similarity
 from tests.core.reference_methods import cross_entropy
 
@@ -136,6 +137,18 @@ def test_moco_equals_a_loop_over_the_queue(views):
     assert any(owner in episode(method, 1).classes for owner in method.owners)
 
 
+def test_moco_with_the_keys_of_its_own_batch_is_one_sided_info_nce():
+    """Nothing but the other images' keys in the queue: each query among the keys of the batch."""
+    method = build("moco-v2", queue=IMAGES, projection=5, temperature=0.3)
+    batch = episode(method)
+    keys = [unit(method.key_encoder(views[-1:])[0]).detach() for views in batch.views]
+    method.queue.copy_(torch.stack(keys))
+    method.owners.copy_(batch.classes)
+    queries = [unit(method.head(method.backbone(views[:1]))[0]) for views in batch.views]
+    terms = [cross_entropy([q @ k / 0.3 for k in keys], i) for i, q in enumerate(queries)]
+    assert_equal(method.loss(batch).value, torch.stack(terms).mean(), method)
+
+
 def test_the_queue_is_a_ring_and_keys_come_after_the_loss():
     method = build("moco-v2", queue=6, projection=5)
     before = method.queue.clone()
@@ -236,6 +249,16 @@ def test_protoclr_equals_a_loop_over_images(similarity):
         for q in views[1:]
     ]
     assert_equal(method.loss(batch).value, torch.stack(terms).mean(), method)
+
+
+def test_protoclr_is_the_vanilla_method_with_one_split():
+    """The first view, which is the image itself, is the support of the only task."""
+    protoclr, vanilla = build("protoclr", query=3), build("vanilla", query=3)
+    batch = episode(protoclr)
+    task = fixed_task(IMAGES, 1, 3)
+    embeddings = vanilla.backbone(batch.views.flatten(0, 1))
+    same = vanilla.objective(embeddings, task, batch.generator)
+    torch.testing.assert_close(protoclr.loss(batch).value, same)
 
 
 def test_prototransfer_equals_adam_task_by_task():
@@ -345,8 +368,34 @@ def test_aal_by_prototypes_equals_a_loop():
 
 @pytest.mark.parametrize("learner", ["maml", "prototype"])
 def test_aal_of_one_shot_is_umtra(learner):
-    umtra, aal = (build_learner(name, learner=learner) for name in ("umtra", "aal"))
+    options = {"learner": learner, "inner_steps": 2}
+    umtra, aal = (build_learner(name, **options) for name in ("umtra", "aal"))
     assert torch.equal(umtra.loss(episode(umtra)).value, aal.loss(episode(aal)).value)
+
+
+def test_without_inner_steps_no_gradient_goes_through_the_support():
+    method = build_learner("umtra", inner_steps=0)
+    batch = episode(method)
+    batch.views.requires_grad_()
+    method.loss(batch).value.backward()
+    assert not batch.views.grad[:, 0].any()
+    assert batch.views.grad[:, 1].any()
+
+
+def test_the_meta_gradient_of_linear_regression_is_its_closed_form():
+    """w' = w - α ∇½|Xw - y|², so that dL(w')/dw = (I - α XᵀX) ∇L(w')."""
+    X, Q = torch.rand(2, 5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    y, w = X[:, 0] ** 2, torch.tensor([0.3, -1.0, 2.0], dtype=torch.float64, requires_grad=True)
+
+    def half_squares(inputs: Tensor, weight: Tensor) -> Tensor:
+        return (inputs @ weight - y).square().sum() / 2
+
+    for first_order in (False, True):
+        moved = descend(lambda w: half_squares(X, w["w"]), {"w": w}, 1, 0.1, first_order)["w"]
+        found = torch.autograd.grad(half_squares(Q, moved), w)[0]
+        outer = Q.T @ (Q @ moved - y)
+        through = torch.eye(3).double() - 0.1 * X.T @ X
+        torch.testing.assert_close(found, outer if first_order else through @ outer)
 
 
 def test_with_a_vanishing_rate_both_orders_agree():

@@ -13,13 +13,17 @@ from pathlib import Path
 import pytest
 
 import pseudoshot
+from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.cli.options import of_settings
+from pseudoshot.methods import METHODS
+from pseudoshot.readings import PLAIN
 from pseudoshot.runs import train
 from pseudoshot.settings import options as options_module
 from pseudoshot.settings.config import read_config, to_toml
 from pseudoshot.settings.describe import help_text, markdown
 from pseudoshot.settings.options import GROUPS, REGISTRIES, all_options, flatten, plain_type
 from pseudoshot.settings.resolve import resolve, validated
+from pseudoshot.settings.starting import Start
 from pseudoshot.settings.train_options import TrainOptions
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
@@ -64,6 +68,28 @@ def test_a_setting_is_of_one_type_and_explained(name):
     assert option.help
     assert help_text(option).endswith(".")
     assert len({str(plain_type(info.annotation)) for info in option.owners.values()}) <= 1
+
+
+def test_what_an_option_means_to_some_methods_is_told_beside_what_it_means_to_most():
+    told = help_text(all_options()["temperature"])
+    assert told.startswith("Divides the similarity: 0.5 for cosine and 1 for the others")
+    assert "cpn: divides the squared distance of two views: 5 where not given" in told
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_goes_on_from_a_network_that_labels_were_behind(method):
+    source = METHODS[method].defaults.get("class_source", "exemplars")
+    needed = {"from_run": "x"} if "from_run" in CLASS_SOURCES[source].Settings.model_fields else {}
+    start = Start("lite0", "lite0", 224, "cosine", PLAIN, knows_more=True)
+    settings = resolve({"data": "folder", "start_from": "lite0", "method": method, **needed}, start)
+    assert settings.optimisation.lr <= 1e-5 or settings.class_source.name == "labels"
+
+
+def test_projections_learn_as_fast_as_the_network_whatever_it_is():
+    for backbone in ("conv4", "resnet12"):
+        for method, scale in (("simclr", 1.0), ("moco-v2", 1.0)):
+            found = resolve({"data": "cifar-fs", "backbone": backbone, "method": method})
+            assert found.method.head_lr_scale == scale
 
 
 def test_no_two_parts_share_an_option():

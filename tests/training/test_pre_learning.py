@@ -8,6 +8,8 @@ import torch
 from safetensors.torch import load_file
 
 from pseudoshot import load
+from pseudoshot.class_sources.exemplars import Exemplars
+from pseudoshot.methods import METHODS
 from pseudoshot.runs import dry_run, train
 from pseudoshot.runs.pre_learning import PRE_LEARNT
 from pseudoshot.tools.errors import PseudoshotError
@@ -81,6 +83,26 @@ def test_rounds_are_in_the_log(data, tmp_path):
     assert all(json.loads(line)["clusters"] >= 2 for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("ulda", {"way": 2}), ("meta-gmvae", {"set_size": 2, "components": 2}), ("aal", {"way": 2})],
+)
+def test_of_fewer_pseudo_classes_an_episode_has_whole_tasks_or_sets(
+    method, options, data, tmp_path, monkeypatch
+):
+    """A source that has three pseudo-classes left, where tasks and sets have two."""
+    draw, seen = Exemplars.draw, []
+    monkeypatch.setattr(Exemplars, "draw", lambda *given: draw(*given).first(3))
+    loss = METHODS[method].loss
+    monkeypatch.setattr(
+        METHODS[method],
+        "loss",
+        lambda self, batch: (seen.append(len(batch.views)), loss(self, batch))[1],
+    )
+    train(data, tmp_path / "run", method=method, images=20, **SMALL, **options)
+    assert seen == [2]
+
+
 def test_a_dry_run_says_what_both_trainings_take_and_finds_no_clusters(data, monkeypatch):
     monkeypatch.setattr("pseudoshot.class_sources.clusters.whitened", None)
     options = {**SMALL, **CLUSTERS, "method": "cactus", "pre_learn": "simclr"}
@@ -120,6 +142,10 @@ def test_a_dry_run_says_what_both_trainings_take_and_finds_no_clusters(data, mon
         (
             ("--method", "cactus", "--class-source", "reciprocal-clusters", "--way", 20, *NEAR),
             "'reciprocal-clusters' has made .* and method 'cactus' needs 20: choose another class",
+        ),
+        (
+            ("--method", "meta-gmvae", "--class-source", "reciprocal-clusters", *NEAR[:4]),
+            "'reciprocal-clusters' has made .* and method 'meta-gmvae' needs 100: choose another",
         ),
         (("--method", "uflst", "--rho", "0.00001"), "clusters were made, .* give another --rho"),
         (("--method", "uflst", "--k1", 60), "57 images are too few to train on by their 60"),

@@ -6,15 +6,20 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from pseudoshot.backbones import build_backbone
 from pseudoshot.backbones.base import BlockBackbone
+from pseudoshot.methods import METHODS
 from pseudoshot.runs import train
 from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.training.processes import check_shares
+from pseudoshot.training.refusing import refuse_statistics_of_tasks
 from tests.training.test_methods import photos
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +92,26 @@ def test_an_episode_that_cannot_be_shared_is_refused(data, tmp_path):
     assert result.returncode == 1
     assert "multiple of 2" in " ".join(result.stderr.split())
     assert not (tmp_path / "run").exists(), "refused before anything was written"
+
+
+def test_tasks_are_not_cut_by_the_borders_of_processes():
+    settings = METHODS["umtra"].Settings(images=40, way=20)
+    check_shares(settings, 1)
+    check_shares(settings, 2)
+    with pytest.raises(
+        PseudoshotError, match="by 4 processes: choose --images as a multiple of 80"
+    ):
+        check_shares(settings, 4)
+
+
+@pytest.mark.parametrize(("learner", "own"), [("maml", True), ("prototype", False)])
+def test_statistics_of_tasks_are_not_joined(learner, own):
+    settings = METHODS["umtra"].Settings(name="umtra", learner=learner)
+    method = METHODS["umtra"](build_backbone("conv4", 3, 16), settings)
+    with (
+        pytest.raises(PseudoshotError, match="'umtra' has those of each") if own else nullcontext()
+    ):
+        refuse_statistics_of_tasks(method)
 
 
 @pytest.mark.parametrize("number", [{"devices": 0}, {"nodes": -1}])

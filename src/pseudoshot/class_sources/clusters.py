@@ -52,7 +52,8 @@ class ClustersSettings(PartSettings):
 class Clusters(ClassSource):
     """C clusters of one partition of a run's embeddings, V distinct images of each.
 
-    CACTUs (Hsu et al. 2018): k-means of whitened embeddings, in P scalings, before the first step.
+    CACTUs (Hsu et al. 2018): k-means of whitened embeddings, in P scalings, before the first step;
+    each from one start, as the authors' for MAML, who restart it ten times where P is 1.
     Clusters with fewer than V images are left out; a partition that is left with fewer than C is
     made again. Every draw takes another partition at random, so that all tasks of an episode have
     one, where the authors' draw one each.
@@ -118,6 +119,7 @@ class Clusters(ClassSource):
             if len(again) == 0:
                 break
             scales[again] = scalings(len(again), dimensions, self.generator)
+            scales[0] = 1
             of[again] = partitions(embeddings, scales[again], clusters, self.generator)
         fewest = int(_large_enough(of, clusters, V).min())
         if fewest < C:

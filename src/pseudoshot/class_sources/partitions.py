@@ -13,6 +13,8 @@ from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from pseudoshot.tools.errors import PseudoshotError
+
 # Above, k-means sees a part of the images in each step: of 38,400 images of 256 numbers, Lloyd's
 # takes two to four times as long for a sum of squares that is 2 % less (benchmarks/clustering.py).
 MOST_AT_ONCE = 10_000
@@ -28,6 +30,10 @@ def whitened(embeddings: Tensor, most: int) -> Tensor:
     >>> rows.shape, rows.norm(dim=1).allclose(torch.ones(50))
     (torch.Size([50, 4]), True)
     """
+    if not embeddings.var(0).any():
+        raise PseudoshotError(
+            "all images have the same embedding, which cannot be clustered: choose another run"
+        )
     pca = PCA(min(most, *embeddings.shape), whiten=True, svd_solver="covariance_eigh")
     with threadpool_limits(1, "blas"):  # the same bits whatever the number of threads
         components = torch.from_numpy(pca.fit_transform(embeddings.numpy()))

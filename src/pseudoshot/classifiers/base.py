@@ -155,5 +155,4 @@ class HeadClassifier(Classifier):
         return adapted.to(members)
 
     def floats_a_task(self, members: int, dim: int) -> int:
-        heads = next(self.head.parameters()).shape[0] // dim  # of the first projection
-        return max(1, heads) * members * (4 * dim + 2 * members)
+        return self.head.attention_heads * members * (4 * dim + 2 * members)

@@ -85,7 +85,7 @@ class Finetune(Classifier):
         return {"weight": start.weight, "bias": start.bias}
 
     def floats_a_task(self, members: int, dim: int) -> int:
-        return members * dim * self.network.floats_a_pixel
+        return members * dim // self.network.channels * self.network.floats_a_pixel
 
 
 def tasks_at_once(floats: int, device: torch.device) -> int:
@@ -112,7 +112,7 @@ class Adapted(Fitted):
         network, settings = self.classifier.network, self.classifier.settings
         images = support.embeddings
         members = images.shape[1] + queries.shape[1]
-        floats = members * network.bytes_an_image(images.shape[-1]) // 4
+        floats = self.classifier.floats_a_task(members, images[0, 0].numel())
         at_once = tasks_at_once(floats, images.device)
         layer = self.classifier.first_layer(support, at_once)
         whole = nn.Sequential(network, nn.Linear(network.dim, support.way, device="meta"))

@@ -31,7 +31,8 @@ class OpTA(Classifier):
 
     Of unit vectors: a prototype becomes the mean of the queries that the plan takes its mass to,
     blended with itself. The plan gives every class as many queries as any other, which suits tasks
-    that are made so, and no others.
+    that are made so, and no others. The authors of BECLR, whose it is, then fit a logistic
+    regression; here the nearest mean decides.
     """
 
     Settings = OpTASettings

@@ -17,6 +17,11 @@ class Head(nn.Module, ABC):
 
     task_specific: ClassVar[bool] = True  # False: ψ(x) depends on φ(x) alone
 
+    @property
+    def attention_heads(self) -> int:
+        """How many hold a number for every pair of members; 1 where none does."""
+        return 1
+
     @abstractmethod
     def forward(self, sets: Tensor) -> Tensor:
         """ψ of every member of every set, (T, R, d) to (T, R, d)."""

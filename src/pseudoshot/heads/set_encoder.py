@@ -18,11 +18,15 @@ class SetEncoder(Head):
 
     def __init__(self, dim: int, latent: int, width: int = 256, heads: int = 4) -> None:
         super().__init__()
-        self.latent = latent
+        self.latent, self.heads = latent, heads
         self.blocks = nn.Sequential(
             SetAttentionBlock(dim, width, heads), SetAttentionBlock(width, width, heads)
         )
         self.linear = nn.Linear(width, 2 * latent)
+
+    @property
+    def attention_heads(self) -> int:
+        return self.heads
 
     def posterior(self, sets: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and log variance of every member's latent: (T, R, d) to (T, R, L) each."""

@@ -34,6 +34,12 @@ class TaskTransformer(Head):
             SetAttention(dim, heads, residual, dropout, attention_dropout) for _ in range(layers)
         )
 
+    @property
+    def attention_heads(self) -> int:
+        first = self.layers[0]
+        assert isinstance(first, SetAttention)
+        return first.heads
+
     def forward(self, sets: Tensor) -> Tensor:
         for layer in self.layers:
             sets = layer(sets)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from pydantic import PositiveInt
-from torch import Tensor
 
 from pseudoshot.methods.learner import LearnerMethod, LearnerSettings
 
@@ -42,6 +41,3 @@ class CACTUs(LearnerMethod):
         | {"images": 40, "query": 5}
     )
     settings: CACTUsSettings
-
-    def tasks_of(self, rows: Tensor) -> Tensor:
-        return rows.view(-1, self.settings.N, rows.shape[1])

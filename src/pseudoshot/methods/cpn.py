@@ -25,7 +25,7 @@ class CPNSettings(ViewCountSettings):
     temperature: PositiveFloat | None = None
     """divides the squared distance of two views: 5 where not given"""
     penalty: NonNegativeFloat = 1.0
-    """weight of the Wasserstein distance between what is said of a view and nothing being said"""
+    """weight of the Wasserstein distance from what is said of a view to a uniform distribution"""
     cost_scale: NonNegativeFloat = Field(default=8.0, le=30)
     """what it costs to move confidence to the image that is least alike (gamma)"""
 

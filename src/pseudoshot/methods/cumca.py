@@ -49,9 +49,6 @@ class CUMCA(LearnerMethod):
         roles = (1, views), (1, Identity.beside(views))
         return roles[::-1] if self.settings.outer_views else roles
 
-    def tasks_of(self, rows: Tensor) -> Tensor:
-        return rows.view(-1, self.settings.N, rows.shape[1])
-
     def loss(self, batch: Batch) -> Loss:
         views, images = batch.views.unbind(1)[:: -1 if self.settings.outer_views else 1]
         mixed = self.prior_mixup(views, images, batch.generator)

@@ -3,7 +3,6 @@ prototypes or by MAML (Finn et al. 2017)."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, Literal, Self
 
 import torch
@@ -37,13 +36,20 @@ class CutSettings(MethodSettings):
         """K, images of a class that are its support."""
         return 1
 
+    @property
+    def unit(self) -> int:
+        return self.N * self.support_images
+
+    @property
+    def fewest(self) -> int:
+        return self.unit
+
     @model_validator(mode="after")
     def _whole_tasks(self) -> Self:
-        per_task = self.N * self.support_images
-        if not per_task or self.images % per_task:
+        if not self.unit or self.images % self.unit:
             raise ValueError(
-                f"an episode of {self.images} images cannot be cut into tasks of {per_task}: "
-                f"choose --images as a multiple of {per_task or self.support_images}"
+                f"an episode of {self.images} images cannot be cut into tasks of {self.unit}: "
+                f"choose --images as a multiple of {self.unit or self.support_images}"
             )
         return self
 
@@ -74,10 +80,6 @@ class LearnerSettings(CutSettings):
         return self.support_images
 
     @property
-    def fewest(self) -> int:
-        return self.N * self.support_images
-
-    @property
     def test_similarity(self) -> Similarity:
         return self.similarity
 
@@ -88,7 +90,9 @@ class LearnerMethod(Method):
     MAML's classifier layer is one of the weights that are adapted, and kept as the head, for
     `finetune` to go on from. Its support and queries are passes of their own in each task,
     BatchNorm by their own batch; the running statistics, which embeddings at test use, follow a
-    pass over the queries of all tasks.
+    pass over the queries of all tasks. All weights are adapted, BatchNorm's scale and shift among
+    them, which published codes leave as they are; they clip outer gradients on photos, this does
+    not.
     """
 
     settings: LearnerSettings
@@ -107,15 +111,14 @@ class LearnerMethod(Method):
             return {}
         return {"name": "finetune", "lr": settings.inner_lr, "statistics": "batch"}
 
-    @abstractmethod
     def tasks_of(self, rows: Tensor) -> Tensor:
         """The views of an episode, rows (C, V), as tasks (T, N, K + Q), support first."""
+        return rows.view(-1, self.settings.N, rows.shape[1])
 
     def loss(self, batch: Batch) -> Loss:
         maml, V = self.settings.learner == "maml", batch.views.shape[1]
         C = len(batch.views if maml else batch.classes)  # MAML adapts to a process's own alone
-        whole = C - C % self.settings.fewest  # images that make whole tasks
-        rows = self.tasks_of(torch.arange(C * V).view(C, V)[:whole])
+        rows = self.tasks_of(torch.arange(C * V).view(C, V))
         K = self.settings.support_views
         tasks = Tasks(rows[..., :K], rows[..., K:])
         if maml:

@@ -30,7 +30,8 @@ class MoCHi(MoCo):
     h = αn + (1-α)n', α ~ U(0, 1), of two keys among the n nearest, and h' = βq + (1-β)n,
     β ~ U(0, ½), both made unit vectors and without gradient; their cosines with q join its
     logits. A mix is never made: <q, h> follows from <q, n>, <q, n'> and <n, n'>. The original mixes
-    1,024 and 128 of 1,024 keys of a queue of 16,384; the defaults are a quarter of that.
+    1,024 and 128 of 1,024 keys of a queue of 16,384; the defaults are a quarter of that. It begins
+    to mix after some epochs; here it mixes from the first step, unless --delay says otherwise.
     """
 
     Settings = MoCHiSettings

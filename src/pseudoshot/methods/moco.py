@@ -22,7 +22,7 @@ class MoCoSettings(ContrastiveSettings):
     queue: PositiveInt = Field(default=4096, le=1 << 20)
     """keys of earlier steps that an image is told from"""
     momentum: float = Field(default=0.99, ge=0, le=1)
-    """of the encoder that makes the keys"""
+    """share of its weights that the encoder of the keys keeps in each step"""
 
 
 class MoCo(SimCLR):
@@ -32,7 +32,8 @@ class MoCo(SimCLR):
     the others are queries. Cross entropy of a query's own key among it and the queue, cosines over
     the temperature. Keys of the query's own image are masked in the queue, which would hold them
     where it is longer than an epoch. BatchNorm's statistics are over the whole episode: one device
-    has nothing to shuffle. Queue and momentum are those of small sets, not ImageNet's.
+    has nothing to shuffle. The momentum is that of small sets; so is a queue of 4,096, a tenth of
+    their images, where ImageNet's is 65,536.
     """
 
     Settings = MoCoSettings

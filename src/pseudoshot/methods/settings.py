@@ -28,6 +28,12 @@ class MethodSettings(PartSettings):
         return 2
 
     @property
+    def unit(self) -> int:
+        """Pseudo-classes in each of the parts that an episode is cut into, and no part is shared by
+        processes: the images of a task, or of a set."""
+        return 1
+
+    @property
     def test_similarity(self) -> Similarity:
         """What embeddings are compared by at test: that of the tasks, where there are any."""
         return "sns"

@@ -53,7 +53,7 @@ class SimCLR(Method):
 
     Settings = ContrastiveSettings
     described = "section 6.1, Table of self-supervised methods"
-    defaults = MappingProxyType({"images": 192, "views_per_class": 2})
+    defaults = MappingProxyType({"images": 192, "views_per_class": 2, "head_lr_scale": 1.0})
     settings: ContrastiveSettings
     head: Projection
 

@@ -34,7 +34,7 @@ class ULDASettings(CutSettings):
     """a: query views are mixed with others of their task, λ the larger of b and 1 - b,
     b ~ Beta(a, a); 0: not mixed"""
     rotation_weight: NonNegativeFloat = 1.0
-    """of the cross entropy of how far a query was turned"""
+    """weight of the cross entropy of how far a query was turned"""
 
     @property
     def V(self) -> int:  # noqa: N802
@@ -51,10 +51,10 @@ class ULDA(Method):
     x ← λx + (1-λ)x' with another of the task, the label that of x; one λ and one permutation per
     episode for all supports and one for all queries. Eq. 1 of tasks of N random images, under
     -s|q - p|²/d with a learned s; to it comes the cross entropy of the quarter turn of each query,
-    by layers of its own that are dropped at test. Photos have the two policies of the authors: the
-    whole image by AutoAugment, and shift and jitter. Characters, which neither suits, have the
-    run's views in both roles. Support and queries are passes of their own, each with its own
-    BatchNorm statistics; at test these are the running ones.
+    by layers of its own that are dropped at test. Photos have policies after the authors' two: the
+    whole image by AutoAugment, and a shift of up to 4 pixels (theirs is 8 of 84) with jitter.
+    Characters, which neither suits, have the run's views in both roles. Support and queries are
+    passes of their own, each with its own BatchNorm statistics; at test these are the running ones.
     """
 
     Settings = ULDASettings

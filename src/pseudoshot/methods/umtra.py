@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from pydantic import Field, NonNegativeInt, PositiveInt
-from torch import Tensor
 
 from pseudoshot.methods.learner import LearnerMethod, LearnerSettings
 from pseudoshot.views import Policy
@@ -16,7 +15,6 @@ from pseudoshot.views.identity import Identity
 class UMTRASettings(LearnerSettings):
     images: PositiveInt = 40
     inner_steps: NonNegativeInt = Field(default=1, le=1000)
-    """maml: J, steps of gradient descent on a task's support"""
     swap: bool = False
     """the support is the views and the query the images, as in the authors' miniImageNet code; by
     default the other way round, as in their paper and Omniglot code"""
@@ -42,6 +40,3 @@ class UMTRA(LearnerMethod):
     def policies(self, views: Policy) -> Sequence[tuple[int, Policy]]:
         roles = (1, Identity.beside(views)), (1, views)
         return roles[::-1] if self.settings.swap else roles
-
-    def tasks_of(self, rows: Tensor) -> Tensor:
-        return rows.view(-1, self.settings.N, rows.shape[1])

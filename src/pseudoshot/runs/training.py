@@ -93,7 +93,7 @@ def train(
             settings = resolve(given, start_of(given))
             if writes:
                 folder.check_new()
-        check_shares(settings.method.images, devices * nodes)
+        check_shares(settings.method, devices * nodes)
         images = images_of(settings, data_root)
         if not resume:
             check_looked_at(settings, images)

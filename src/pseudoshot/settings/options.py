@@ -76,7 +76,7 @@ def _of_part(part: str, models: Mapping[str, type[Settings]]) -> dict[str, Optio
             option_name(part, field),
             part,
             plain_type(next(iter(infos.values())).annotation),
-            _shortest(infos),
+            _commonest(infos),
             infos,
         )
         for field, infos in owners.items()
@@ -90,9 +90,14 @@ def option_name(part: str, field: str) -> str:
     return f"{part}_{field}" if part == "classifier" else field
 
 
-def _shortest(infos: Mapping[str, FieldInfo]) -> str:
-    """Of the explanations of a setting that some entries explain further."""
-    return min((info.description or "" for info in infos.values()), key=len)
+def _commonest(infos: Mapping[str, FieldInfo]) -> str:
+    """What most entries say of a setting, and what the others do."""
+    owners: dict[str, list[str]] = {}
+    for entry, info in infos.items():
+        owners.setdefault(info.description or "", []).append(entry)
+    usual = max(owners, key=lambda text: len(owners[text]))
+    others = [f"{', '.join(entries)}: {text}" for text, entries in owners.items() if text != usual]
+    return f"{usual} ({'; '.join(others)})" if others else usual
 
 
 def plain_type(annotation: Any) -> Any:

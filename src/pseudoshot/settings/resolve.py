@@ -51,6 +51,8 @@ def resolve(given: Mapping[str, Any], start: Start | None = None) -> RunSettings
         start.refuse_another(given)
         labelled = CLASS_SOURCES[chosen["class_source"]].needs_labels
         first = start.preferred(labelled, stays=bool(chosen.get("frozen")))
+        if "images" in method.defaults:  # which tasks or sets may have to be cut from
+            first = {name: value for name, value in first.items() if name != "images"}
         made_for = start.made_for
     choices = {"classifier": "prototype", **chosen, **first, **given}
     backbone = backbone_named(choices["backbone"])

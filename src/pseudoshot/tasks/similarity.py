@@ -1,7 +1,7 @@
 """The similarity of a query and a prototype: cosine, Euclidean, inner, SNS (section 3, 4.1).
 
 All four are functions of three numbers, <q, p>, |q|² and |p|²: in training these come from one
-Gram matrix (`episode.py`), at test from embeddings. Temperatures divide the similarity.
+Gram matrix (`gram.py`), at test from embeddings. Temperatures divide the similarity.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from pseudoshot.methods import MethodSettings
 from pseudoshot.settings.tree import Precision
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -46,12 +47,13 @@ def _leave() -> None:
         dist.destroy_process_group()
 
 
-def check_shares(images: int, processes: int) -> None:
-    """Refuse an episode that cannot be cut into equal parts."""
-    if images % processes:
+def check_shares(method: MethodSettings, processes: int) -> None:
+    """Refuse an episode that cannot be cut into equal parts, of whole tasks or sets."""
+    parts = processes * method.unit
+    if processes > 1 and method.images % parts:
         raise PseudoshotError(
-            f"an episode of {images} images cannot be shared by {processes} processes: "
-            f"choose --images as a multiple of {processes}"
+            f"an episode of {method.images} images cannot be shared by {processes} processes: "
+            f"choose --images as a multiple of {parts}"
         )
 
 

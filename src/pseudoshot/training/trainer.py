@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -34,6 +32,12 @@ from pseudoshot.training.base_images import FEWEST_HELD_OUT, BaseImages
 from pseudoshot.training.first_embedder import first_embedder, telling_views, unaltered_start
 from pseudoshot.training.optimiser import build_optimiser, learning_rate
 from pseudoshot.training.processes import Team, synchronise_batch_norm
+from pseudoshot.training.refusing import (
+    refuse_nan,
+    refuse_nothing_trained,
+    refuse_statistics_of_tasks,
+    refuse_too_few,
+)
 from pseudoshot.training.state import TrainingState
 from pseudoshot.views import get_policy
 from pseudoshot.views.draw import draw_views
@@ -50,7 +54,8 @@ class Trainer:
         self.base = BaseImages(images, settings.class_source, self.generator)
         self.embedder = first_embedder(settings, images)
         self.start = unaltered_start(settings)  # None unless a trained network is trained on
-        self._refuse_too_few()
+        if self.start is not None:
+            refuse_too_few(settings, images, len(self.base.held_out))
         method = METHODS[settings.method.name]
         self.method = method(self.embedder.backbone, settings.method, self.base.source.classes)
         visits = self.base.source.steps_per_epoch(settings.method.images, settings.method.V)
@@ -61,11 +66,12 @@ class Trainer:
         self._cpu_seconds, self._cpu_began = 0.0, time.process_time()
 
         groups = self.method.parameter_groups()
-        self._refuse_nothing_trained(groups)
+        refuse_nothing_trained(settings, self.embedder.backbone, groups)
         self.optimiser = build_optimiser(
             settings.optimisation.optimiser, groups, settings.optimisation.lr
         )
         if settings.optimisation.sync_bn and team.size > 1:
+            refuse_statistics_of_tasks(self.method)
             synchronise_batch_norm(self.embedder.backbone)
         self.average = averaged(self.embedder.backbone, settings.optimisation.averaging)
         self._method, self._optimiser = team.fabric.setup(self.method, self.optimiser)
@@ -107,7 +113,7 @@ class Trainer:
         if loss.embeddings is not None and loss.embeddings.requires_grad:
             loss.embeddings.retain_grad()
         self.team.fabric.backward(loss.value)
-        self._refuse_nan(loss)  # before the weights are touched
+        refuse_nan(loss, self.method, self.step)  # before the weights are touched
         if self.step < self.settings.optimisation.frozen_epochs * self.steps_per_epoch:
             self.embedder.backbone.zero_grad()  # what has no gradient, no optimiser changes
         self._optimiser.step()
@@ -119,16 +125,17 @@ class Trainer:
         return loss
 
     def _draw(self) -> Draw:
-        """The next pseudo-classes, as many for each process."""
+        """The next pseudo-classes, as many for each process, in whole tasks or sets."""
         method = self.settings.method
         drawn = self.base.draw(method.images, method.V)
-        shared = len(drawn.rows) - len(drawn.rows) % self.team.size
+        parts = self.team.size * method.unit
+        shared = len(drawn.rows) - len(drawn.rows) % parts
         if shared < min(method.fewest, method.images):
             raise PseudoshotError(
                 f"class source '{self.settings.class_source.name}' has made {len(drawn.rows)} "
                 f"pseudo-classes of {method.V} images, and method '{method.name}' needs "
-                f"{max(method.fewest, self.team.size)}: choose another class source, or settings "
-                f"with which it makes more"
+                f"{max(method.fewest, parts)}: choose another class source, or settings with which "
+                f"it makes more"
             )
         return drawn.first(shared)
 
@@ -159,45 +166,6 @@ class Trainer:
                 f"leave --view-scale at 1"
             )
         return drawn[0] if len(drawn) == 1 else torch.cat(drawn, 1)
-
-    def _refuse_too_few(self) -> None:
-        if self.start is None or len(self.base.held_out) >= FEWEST_HELD_OUT:
-            return
-        if not adapts(self.settings):
-            raise PseudoshotError(
-                f"'{self.images.name}' has too few images to tell whether fine-tuning helps, "
-                f"{len(self.images)} of {len(self.images.classes)} classes, of which two must be "
-                f"held out that are not the last of their class: add images, or use "
-                f"'{self.settings.start_from}' as it is"
-            )
-        raise PseudoshotError(
-            f"'{self.images.name}' has {len(self.images)} images, with which it cannot be told "
-            f"whether adapting helps: use '{self.settings.start_from}' as it is"
-        )
-
-    def _refuse_nothing_trained(self, groups: list[dict[str, Any]]) -> None:
-        own = {id(parameter) for parameter in self.embedder.backbone.parameters()}
-        beside = [p for group in groups for p in group["params"] if id(p) not in own]
-        frozen = self.settings.optimisation.frozen_epochs
-        if frozen and not beside:
-            raise PseudoshotError(
-                f"--frozen-epochs {frozen} would train nothing: method "
-                f"'{self.settings.method.name}' has nothing that is trained beside the backbone"
-            )
-
-    def _refuse_nan(self, loss: Loss) -> None:
-        values = {"loss": loss.value}
-        if loss.embeddings is not None and loss.embeddings.grad is not None:
-            values["gradient"] = loss.embeddings.grad.abs().sum()
-        else:
-            gradients = [p.grad for p in self.method.parameters() if p.grad is not None]
-            values["gradient"] = torch.stack([g.abs().sum() for g in gradients]).sum()
-        for what, value in values.items():
-            if not math.isfinite(value.item()):
-                raise PseudoshotError(
-                    f"the {what} became {value.item()} at step {self.step} and training stopped; "
-                    f"no checkpoint holds it: start anew with a lower --lr"
-                )
 
     def result(self) -> Embedder:
         """What the run leaves behind: the embedding as trained, or the average of its weights."""
