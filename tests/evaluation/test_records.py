@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pseudoshot.evaluation import Accuracy, Evaluation
-from pseudoshot.evaluation.records import append_record, read_records, read_scores
+from pseudoshot.evaluation.records import append_record, find_record, read_records, read_scores
 from pseudoshot.tools.errors import PseudoshotError
 
 
@@ -46,6 +46,15 @@ def test_records_are_added_in_order_and_none_is_touched(tmp_path):
     assert [record.id for record in read_records(tmp_path)] == ids
     assert len(set(ids)) == 5
     assert sorted(path.stem for path in (tmp_path / "evaluations").iterdir()) == sorted(ids)
+
+
+def test_an_evaluation_finds_its_own_record_whoever_wrote_the_last(tmp_path):
+    ours, theirs = make_evaluation(50.0, 60.0), make_evaluation(50.0, 61.0)
+    assert find_record(tmp_path, ours) is None
+    kept = append_record(tmp_path, "trained", ours)
+    append_record(tmp_path, "trained", theirs)
+    assert find_record(tmp_path, ours) == kept
+    assert find_record(tmp_path, make_evaluation(50.0, 60.0, tasks=5)) is None
 
 
 def test_a_folder_name_that_is_not_unicode_is_recorded(tmp_path):

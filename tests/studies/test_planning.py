@@ -58,6 +58,20 @@ def test_a_budget_is_never_exceeded_nor_the_papers_steps(seconds, step, papers):
     assert not found or steps * step > seconds - 11 * step
 
 
+@given(st.integers(LEAST_STEPS, 100_000))
+def test_hardly_a_step_is_lost_where_parts_are_made_equal(steps):
+    """So that a method of long steps has as much of a budget as one of short ones."""
+    found = Budget(seconds=steps + 0.5).options(StepCost(1.0, 10**6, 10), 100)
+    assert 0.95 * steps <= found["epochs"] * found["episodes_per_epoch"] <= steps
+
+
+def test_a_run_that_is_clustered_is_not_trained_for_longer_than_the_papers():
+    cost = StepCost(0.5, 1000, 10, epoch_before=2.0, epochs_before=7)
+    assert Budget(seconds=100).options(cost, 100)["pre_learn_epochs"] == 7
+    with pytest.raises(PseudoshotError, match="after an epoch of 90 s of the run that it clusters"):
+        Budget(seconds=60).options(StepCost(0.5, 1000, 10, 90.0, 100), 100)
+
+
 @given(st.integers(1, 40), st.integers(1, 12))
 def test_shards_share_all_of_the_work_once(count, shards):
     parts = [Shard.parse(f"{n}/{shards}") for n in range(1, shards + 1)]

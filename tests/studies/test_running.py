@@ -23,14 +23,17 @@ from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies import run_studies
 from pseudoshot.studies.budget import Budget
 from pseudoshot.studies.order import Order
+from pseudoshot.studies.plan import Job, make_plan
 from pseudoshot.studies.sections import accuracy_section
-from pseudoshot.studies.shelf import Shelf
+from pseudoshot.studies.shelf import Known, Shelf
 from pseudoshot.studies.statistics import Estimate
+from pseudoshot.studies.study import get_study
 from pseudoshot.studies.tables import Cell, Line, Table
-from pseudoshot.studies.working import Worker
+from pseudoshot.studies.working import State, Worker
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.run_folder import RunFolder
 from tests.cli.entry import ENTRY, here, refused
+from tests.evaluation.test_records import make_evaluation
 
 TINY = """
 title = "Tiny"
@@ -324,7 +327,64 @@ def test_what_it_costs_is_measured_once_as_well(place):
     order = Order(str(place / "train"), "", budget, 1, 20, place / "once", None, None)
     worker = Worker(order, Shelf(order.out))
     told = [DryRun(settings, 60, 100, 1.0, seconds, 10, None) for seconds in (0.5, 0.7)]
-    assert [worker.epoch_before(first) for first in told] == [5.0, 5.0]
+    assert [worker._before(first) for first in told] == [(5.0, 10), (5.0, 10)]
+
+
+def first_job(place: Path, out: Path) -> tuple[Worker, Job]:
+    """Of the first study, and a process that may do it."""
+    data, test, seconds = str(place / "train"), str(place / "test"), Budget.parse("3s")
+    order = Order(data, test, seconds, 1, 20, out, None, place / "no sets")
+    plan = make_plan([get_study(str(place / "first.toml"))], order)
+    return Worker(order, Shelf(order.out)), next(iter(plan.jobs.values()))
+
+
+def test_what_nobody_foresaw_is_a_reason_too(place, tmp_path, monkeypatch):
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("no such luck\nin two lines")
+
+    monkeypatch.setattr("pseudoshot.studies.working.train", broken)
+    worker, job = first_job(place, tmp_path)
+    assert worker.attempt(job) is State.DONE
+    identity = job.run.identity
+    reason = worker.shelf.refused(identity)["training"]
+    assert reason == f"ValueError: no such luck (refused/{identity}.txt)"
+    assert "in two lines" in (tmp_path / "refused" / f"{identity}.txt").read_text()
+    worker.shelf.try_again(identity)
+    assert not list((tmp_path / "refused").iterdir())
+
+
+def test_a_record_of_another_evaluation_is_not_taken_for_the_own(place, finished, monkeypatch):
+    """The last line may be another program's, or the own was not written on a full disk."""
+    worker, job = first_job(place, finished)
+    known = Known(key=folders(finished)[0].name, trained=True)
+    (identity, measure), *_ = job.measures.items()
+    result = make_evaluation(12.5)
+    monkeypatch.setattr("pseudoshot.studies.working.evaluate_run", lambda *_, **__: result)
+    with pytest.raises(PseudoshotError, match="what was measured could not be kept"):
+        worker._measure(job.run, known, identity, measure)
+    assert not known.evaluated
+
+
+def test_nobody_waits_for_a_cost_that_another_process_measures(place, tmp_path):
+    worker, job = first_job(place, tmp_path)
+    with Shelf(tmp_path).held(f"cost-{job.run.alike}") as mine:
+        assert mine
+        assert worker.attempt(job) is State.BUSY
+
+
+def test_a_process_that_was_killed_does_not_cost_the_page(place, tmp_path, monkeypatch):
+    monkeypatch.setattr("pseudoshot.studies.running._work", lambda *_: False)
+    with pytest.raises(PseudoshotError, match="ended before its work was done"):
+        run(place, str(tmp_path), "first")
+    assert "Not there yet" in (tmp_path / "first.html").read_text()
+
+
+def test_how_long_it_takes_is_said_beforehand(place, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("pseudoshot.studies.running._work", lambda *_: True)
+    run(place, str(tmp_path), "first", budget="20m", jobs=2)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "3 runs, 1200 CPU seconds per run" in said
+    assert ": about 30 min" in said
 
 
 @pytest.mark.slow
@@ -354,7 +414,7 @@ def test_too_few_classes_are_a_reason_not_an_end(place, tmp_path):
         (("heads", "--shard", "3/2"), "is no shard"),
         (("heads", "--seeds", "0"), "--seeds must be at least 1"),
         (("heads", "--tasks", "1"), "--tasks must be at least 2"),
-        (("heads", "--jobs", "0"), "--jobs must be at least 1"),
+        (("heads", "--jobs", "0"), "--jobs must be from 1 to"),
         (("heads", "--data", "folder"), "give --test"),
         (("heads", "--data", "cifar-fs"), "'cifar-fs' was not found"),
         (("benchmark-resnet12",), "cannot be run at this budget"),

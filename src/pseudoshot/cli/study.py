@@ -15,7 +15,7 @@ from pseudoshot.cli.options import DataRoot, Switch, example
     help_epilogue=example(
         "study",
         "study heads --data cifar-fs --budget 20m --seeds 3 --out studies",
-        "study --all --data glyphs --budget 1m --jobs 2 --out studies",
+        "study --all --data glyphs --budget 1m --out studies",
     )
 )
 def study(
@@ -27,7 +27,7 @@ def study(
     seeds: int = 1,
     tasks: int = 10_000,
     backbone: str | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
     shard: str = "1/1",
     out: Path = Path("studies"),
     data_root: DataRoot = None,
@@ -57,7 +57,8 @@ def study(
     backbone
         A network in place of the paper's or conv4.
     jobs
-        Processes at work, one thread each.
+        Processes at work, one thread each: as many as there are cores, eight at most, where not
+        given.
     shard
         This is one of several commands that share the work in one folder, such as 2/8.
     out

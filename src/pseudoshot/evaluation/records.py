@@ -26,6 +26,11 @@ from pseudoshot.tools.files import replaced, room_for
 
 _ID = r"^\d{8}T\d{6}Z-[0-9a-f]{8}$"  # names a file: nothing but letters, digits and a dash
 
+_OF_BOTH = (
+    *("fingerprint", "labelling", "note", "way", "query", "tasks", "seed"),
+    *("similarity", "classifier", "setting", "reading", "results"),
+)
+
 _Count = Annotated[int, Field(ge=1, lt=2**63)]
 
 
@@ -84,6 +89,16 @@ def append_record(folder: Path, measured: str, evaluation: Evaluation) -> Record
         np.save(file, evaluation.scores, allow_pickle=False)
     _append_line(_records_path(folder), record.model_dump_json())
     return record
+
+
+def find_record(folder: Path, evaluation: Evaluation) -> Record | None:
+    """That of an evaluation, whoever wrote the last line; None where it could not be kept."""
+    same = [
+        record
+        for record in read_records(folder)
+        if all(getattr(record, name) == getattr(evaluation, name) for name in _OF_BOTH)
+    ]
+    return same[-1] if same else None
 
 
 def read_records(folder: Path) -> list[Record]:

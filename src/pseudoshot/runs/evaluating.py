@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from torch import Tensor
 
-from pseudoshot.data import default_query, default_views, is_named
+from pseudoshot.data import ImageSet, default_query, default_views, is_named
 from pseudoshot.data import load as load_data
-from pseudoshot.embedders import load
+from pseudoshot.embedders import Embedder, load
 from pseudoshot.evaluation import Evaluation, check_tasks, evaluate_embeddings
 from pseudoshot.evaluation.few_shot import Table, table_for
 from pseudoshot.evaluation.linear import check_linear, evaluate_linear
@@ -74,49 +74,30 @@ def evaluate_run(
     folder, embedder = RunFolder(Path(run)), load(run, reading)
     chosen = embedder.classifier(classifier)
     _refuse_at_odds(linear, pseudo, classifier)
+    name, size, labelled = str(data), embedder.card.size, not pseudo
     images = load_data(
-        str(data),
-        split="test",
-        root=data_root,
-        size=embedder.card.size,
-        rotations=rotations,
-        labelled=not pseudo,
+        name, split="test", root=data_root, size=size, rotations=rotations, labelled=labelled
     )
-    query = default_query(str(data)) if query is None else query
+    query = default_query(name) if query is None else query
     if pseudo:
         shots = tuple(shots or PSEUDO_SHOTS)
-        policy = get_policy(default_views(str(data)))
+        policy = get_policy(default_views(name))
         images = view_set(images, policy, max(shots) + query, PSEUDO_IMAGES, seed)
     if linear:
         check_linear(images)
     else:
         shots = check_tasks(images, way, shots, query, tasks, seed)
-    told = str(embedder.card.reading)
-    if embedder.card.reading.centre and not is_named(str(data)):
-        embedder, told = embedder.centred_on(images), f"{told}, centred on these images"
+    embedder, told = _centred(embedder, images, name)
+    behind = embedder.card.labels
+    about: dict[str, Any] = {"seed": seed, "reading": told, "pretrained_labels": behind}
     table: Table
     if linear:
-        result = evaluate_linear(
-            table := embedder.embed(images),
-            images,
-            chosen.similarity,
-            seed=seed,
-            reading=told,
-            pretrained_labels=embedder.card.labels,
-        )
+        table = embedder.embed(images)
+        result = evaluate_linear(table, images, chosen.similarity, **about)
     else:
-        result = evaluate_embeddings(
-            table := table_for(chosen, embedder, images),
-            images,
-            chosen,
-            way=way,
-            shots=shots or (),
-            query=query,
-            tasks=tasks,
-            seed=seed,
-            reading=told,
-            pretrained_labels=embedder.card.labels,
-        )
+        about |= {"way": way, "shots": shots or (), "query": query, "tasks": tasks}
+        table = table_for(chosen, embedder, images)
+        result = evaluate_embeddings(table, images, chosen, **about)
     if tsne:
         draw_map(folder, embedder, images, seed, data_root)
     if folder.started:
@@ -124,6 +105,14 @@ def evaluate_run(
         embeddings = table if isinstance(table, Tensor) else embedder.embed(images)
         record(folder, {measured: [result]}, Novel(images, embeddings))
     return result
+
+
+def _centred(embedder: Embedder, images: ImageSet, data: str) -> tuple[Embedder, str]:
+    """As the images are to be read, and how that is told."""
+    told = str(embedder.card.reading)
+    if not embedder.card.reading.centre or is_named(data):
+        return embedder, told
+    return embedder.centred_on(images), f"{told}, centred on these images"
 
 
 def _refuse_at_odds(linear: bool, pseudo: bool, classifier: str | None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from pseudoshot.tools.errors import PseudoshotError
 
 PARTS = 10  # that so many seconds are cut into at most, as epochs: a checkpoint and a score each
+STEPS_PER_PART = 20  # at least, so that less than a twentieth is lost where parts are made equal
 LEAST_STEPS = 5  # where a step is seconds long, as MAML's, a short training is still one
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
@@ -21,6 +22,7 @@ class StepCost:
     steps: int  # as the paper has it
     steps_per_epoch: int
     epoch_before: float = 0.0  # CPU seconds per epoch of the run that it has trained first
+    epochs_before: int = 0  # of that run, as the paper has it
 
 
 @dataclass(frozen=True)
@@ -68,22 +70,26 @@ class Budget:
             return f"{self.seconds:g} CPU seconds per run"
         return "as the paper" if self.epochs is None else f"{self.epochs} epochs per run"
 
-    def options(self, cost: StepCost | None, epochs: int) -> dict[str, Any]:
+    def options(
+        self, cost: StepCost | None, epochs: int, pre_learns: bool = False
+    ) -> dict[str, Any]:
         """What the settings of a run become, whose own `epochs` these are; never more than those.
 
         So many CPU seconds are so many steps, in at most ten parts, over which the learning rate
         is annealed step by step: by the epoch it would hardly fall. Where another run is trained
-        first, it has half of them.
+        first, it has half of the seconds or epochs.
 
         >>> Budget(seconds=100).options(StepCost(0.5, 1000, 10), 100)
         {'epochs': 10, 'episodes_per_epoch': 20, 'annealing': 'step'}
         >>> Budget(seconds=1000).options(StepCost(0.5, 1000, 10), 100)
         {}
-        >>> Budget(seconds=100).options(StepCost(0.5, 1000, 10, epoch_before=20.0), 100)
-        {'pre_learn_epochs': 2, 'epochs': 10, 'episodes_per_epoch': 12, 'annealing': 'step'}
+        >>> Budget(seconds=100).options(StepCost(0.5, 1000, 10, 20.0, 100), 100)
+        {'pre_learn_epochs': 2, 'epochs': 6, 'episodes_per_epoch': 20, 'annealing': 'step'}
+        >>> Budget(epochs=10).options(None, 100, pre_learns=True)
+        {'pre_learn_epochs': 5, 'epochs': 5}
         """
         if self.epochs is not None:
-            return {"epochs": min(self.epochs, epochs)}
+            return self._in_epochs(self.epochs, epochs, pre_learns)
         if self.seconds is None:
             return {}
         assert cost is not None
@@ -93,16 +99,28 @@ class Budget:
         if steps >= cost.steps:
             return before
         if steps < LEAST_STEPS:
+            after = f", after an epoch of {cost.epoch_before:.0f} s of the run that it clusters"
             raise PseudoshotError(
-                f"{self} are {steps} steps of {cost.cpu_seconds:.2g} s, and {LEAST_STEPS} are the "
-                f"least: raise --budget"
+                f"{self} are {steps} steps of {cost.cpu_seconds:.2g} s{after if before else ''}, "
+                f"and {LEAST_STEPS} are the least: raise --budget"
             )
-        parts = min(PARTS, steps)
+        parts = max(1, min(PARTS, steps // STEPS_PER_PART))
         steps_each = {"epochs": parts, "episodes_per_epoch": steps // parts, "annealing": "step"}
         return {**before, **steps_each}
+
+    @staticmethod
+    def _in_epochs(given: int, papers: int, pre_learns: bool) -> dict[str, Any]:
+        if not pre_learns:
+            return {"epochs": min(given, papers)}
+        first = max(1, given // 2)
+        return {
+            "pre_learn_epochs": min(first, papers),
+            "epochs": min(max(1, given - first), papers),
+        }
 
     def _before(self, cost: StepCost) -> dict[str, int]:
         """Half of the seconds, in whole epochs, for a run that is trained first."""
         if self.seconds is None or not cost.epoch_before:
             return {}
-        return {"pre_learn_epochs": max(1, int(self.seconds / 2 / cost.epoch_before))}
+        half = max(1, int(self.seconds / 2 / cost.epoch_before))
+        return {"pre_learn_epochs": min(half, cost.epochs_before or half)}

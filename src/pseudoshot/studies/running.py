@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
+from rich.progress import Progress
+
 from pseudoshot.data import full_name
 from pseudoshot.settings.tree import MOST
 from pseudoshot.studies.budget import Budget
@@ -16,12 +18,14 @@ from pseudoshot.studies.plan import Job, Plan, Planned, make_plan
 from pseudoshot.studies.shelf import Shelf
 from pseudoshot.studies.study import all_studies, get_study
 from pseudoshot.studies.working import is_done, work
-from pseudoshot.tools.console import progress_bar, say
+from pseudoshot.tools.console import duration, progress_bar, say
 from pseudoshot.tools.errors import PseudoshotError, StoppedError
+from pseudoshot.tools.processor import usable_cores
 from pseudoshot.training.signals import StopSignals
 
 LOOK_EVERY = 1.0  # seconds
-TRAINING_SHARE = 0.9  # of a run; the rest is measuring
+TRAINING_SHARE = 0.98  # of a run; the rest is measuring
+MOST_JOBS = 8  # unless more are asked for: each holds images and a network of its own
 
 
 def run_studies(
@@ -34,13 +38,14 @@ def run_studies(
     seeds: int = 1,
     tasks: int = 10_000,
     backbone: str | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
     shard: str = "1/1",
     data_root: Path | None = None,
 ) -> list[Path]:
     """Train and measure what some studies need, and write a page of each; the pages' paths.
 
     No settings are trained twice in one folder, and what was interrupted goes on. No names: all.
+    As many processes are at work as there are cores, eight at most, or as many `jobs` as are given.
 
     >>> run_studies(["heads"], "cifar-fs", "studies", budget="20m", seeds=3)  # doctest: +SKIP
     """
@@ -59,18 +64,24 @@ def run_studies(
     names = list(names) or list(all_studies())
     chosen = [get_study(name) for name in names]
     part = Shard.parse(shard)
-    if not 1 <= jobs <= MOST:
-        raise PseudoshotError(f"--jobs must be at least 1, not {jobs}")
+    if jobs is not None and not 1 <= jobs <= MOST:
+        raise PseudoshotError(f"--jobs must be from 1 to {MOST:,}, not {jobs}")
     plan = make_plan(chosen, order)
     shelf = Shelf(order.out)
     mine = share(list(plan.jobs.values()), part)
     for job in mine:
         shelf.try_again(job.run.identity)
-    _refuse_nothing(plan)
-    _say_plan(plan, mine)
-    if any(not is_done(job, shelf) for job in mine):
-        _work(names, order, mine, jobs)
-    return write_pages(chosen, plan, shelf)
+    _refuse_empty(plan)
+    processes = min(jobs or min(usable_cores(), MOST_JOBS), len(mine))
+    _say_plan(plan, mine, processes)
+    whole = all(is_done(job, shelf) for job in mine) or _work(names, order, mine, processes)
+    pages = write_pages(chosen, plan, shelf)
+    if not whole:
+        raise PseudoshotError(
+            "a process of the study ended before its work was done: the same command goes on from "
+            "here"
+        )
+    return pages
 
 
 def share(jobs: Sequence[Job], shard: Shard) -> list[Job]:
@@ -83,7 +94,7 @@ def _root(run: Planned) -> Planned:
     return run if run.start is None else _root(run.start)
 
 
-def _refuse_nothing(plan: Plan) -> None:
+def _refuse_empty(plan: Plan) -> None:
     """Where not one run is left, the first reason is the error."""
     if not plan.jobs and plan.refused:
         raise PseudoshotError(next(iter(plan.refused.values())))
@@ -92,46 +103,60 @@ def _refuse_nothing(plan: Plan) -> None:
         raise PseudoshotError(f"the study '{name}' cannot be run at this budget: {reason}")
 
 
-def _say_plan(plan: Plan, mine: Sequence[Job]) -> None:
+def _say_plan(plan: Plan, mine: Sequence[Job], processes: int) -> None:
     for name, reason in plan.skipped.items():
         say(f"skipped: {name}, {reason}")
     for (study, run), reason in plan.refused.items():
         say(f"left out: {run} of {study}, {reason}")
-    say(f"{len(mine)} runs, {plan.order.budget}, on '{plan.order.data}'")
+    seconds, shelf = plan.order.budget.seconds, Shelf(plan.order.out)
+    left = sum(1 - done_of(job, shelf) for job in mine)
+    time_left = f": about {duration(left * seconds / processes)}" if seconds and left else ""
+    say(f"{len(mine)} runs, {plan.order.budget}, on '{plan.order.data}'{time_left}")
     if plan.order.seeds == 1:
         say("one seed each: no claim can be decided so; give --seeds 3 or more")
 
 
-def _work(names: Sequence[str], order: Order, mine: Sequence[Job], processes: int) -> None:
-    """Begin the processes, say how far they are, and end them when told to."""
+def _work(names: Sequence[str], order: Order, mine: Sequence[Job], processes: int) -> bool:
+    """Begin the processes, say how far they are, and end them when told to; False where one did not
+    come to its end."""
     identities = [job.run.identity for job in mine]
     spawn = multiprocessing.get_context("spawn")
-    workers = [
-        spawn.Process(target=work, args=(names, order, identities))
-        for _ in range(min(processes, len(mine)))
-    ]
-    shelf = Shelf(order.out)
-    with StopSignals() as stop, progress_bar("{task.fields[runs]}", of="runs") as bar:
+    arguments = (names, order, identities)
+    workers = [spawn.Process(target=work, args=arguments) for _ in range(processes)]
+    announced = order.budget.seconds is not None
+    with StopSignals() as stop, progress_bar(of="runs", announced=announced) as bar:
         for worker in workers:
             worker.start()
-        done = int(sum(done_of(job, shelf) for job in mine))
-        task = bar.add_task("studies", total=len(mine), completed=done, runs="")
-        while any(worker.is_alive() for worker in workers) and stop.received is None:
-            time.sleep(LOOK_EVERY)
-            parts = [done_of(job, shelf) for job in mine]
-            whole = f"{parts.count(1.0)} of {len(mine)} runs are whole"
-            bar.update(task, completed=sum(parts), runs=whole)
+        _watch(bar, workers, mine, Shelf(order.out), stop)
         _end(workers)
     if stop.received is not None:
         raise StoppedError(
             f"stopped by {stop.received.name}: the same command goes on from here",
             code=128 + stop.received,
         )
-    if any(worker.exitcode for worker in workers):
-        raise PseudoshotError(
-            "a process of the study ended before its work was done: the same command goes on from "
-            "here"
-        )
+    return not any(worker.exitcode for worker in workers)
+
+
+def _watch(
+    bar: Progress,
+    workers: Sequence[SpawnProcess],
+    mine: Sequence[Job],
+    shelf: Shelf,
+    stop: StopSignals,
+) -> None:
+    """Until all processes have ended. What is left is estimated from the first step on: before it,
+    images are read and steps measured."""
+    before = sum(done_of(job, shelf) for job in mine)
+    beginning = bar.add_task("reading images, measuring a step", total=None)
+    task = None
+    while any(worker.is_alive() for worker in workers) and stop.received is None:
+        time.sleep(LOOK_EVERY)
+        done = sum(done_of(job, shelf) for job in mine)
+        if task is None and done > before:
+            bar.remove_task(beginning)
+            task = bar.add_task("studies", total=len(mine), completed=done)  # type: ignore[arg-type]
+        elif task is not None:
+            bar.update(task, completed=done)
 
 
 def _end(workers: Sequence[SpawnProcess]) -> None:

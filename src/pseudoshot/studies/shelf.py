@@ -44,9 +44,9 @@ class Shelf:
         return RunFolder(self.path / "runs" / key)
 
     @contextmanager
-    def held(self, key: str, wait: bool = False) -> Iterator[bool]:
-        """Whether this process alone has what is called so; or wait until it has."""
-        lock = filelock.FileLock(self._folder("locks") / key, timeout=-1 if wait else 0)
+    def held(self, key: str) -> Iterator[bool]:
+        """Whether this process alone has what is called so."""
+        lock = filelock.FileLock(self._folder("locks") / key, timeout=0)
         try:
             lock.acquire()
         except filelock.Timeout:
@@ -79,9 +79,16 @@ class Shelf:
         told = {**self.refused(identity), what: reason}
         write_text(self._folder("refused") / f"{identity}.json", json.dumps(told, indent=2) + "\n")
 
+    def keep_traceback(self, identity: str, text: str) -> Path:
+        """Of what nobody foresaw."""
+        path = self._folder("refused") / f"{identity}.txt"
+        write_text(path, text)
+        return path
+
     def try_again(self, identity: str) -> None:
         """A set that was missing may be here by now."""
-        (self.path / "refused" / f"{identity}.json").unlink(missing_ok=True)
+        for ending in ("json", "txt"):
+            (self.path / "refused" / f"{identity}.{ending}").unlink(missing_ok=True)
 
     def cost(self, alike: str) -> StepCost | None:
         path = self.path / "costs" / f"{alike}.json"

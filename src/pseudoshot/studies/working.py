@@ -7,7 +7,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from multiprocessing import parent_process
@@ -16,7 +18,7 @@ from typing import Any
 import torch
 
 from pseudoshot.data import full_name
-from pseudoshot.evaluation.records import read_records
+from pseudoshot.evaluation.records import find_record
 from pseudoshot.runs.estimating import DryRun, dry_run
 from pseudoshot.runs.evaluating import evaluate_run
 from pseudoshot.runs.training import train, tuning_options
@@ -32,6 +34,10 @@ from pseudoshot.tools.errors import PseudoshotError, StoppedError
 
 PAUSE = 2.0  # seconds until a run that another process has in hand is looked at again
 MEASURED = 20  # steps: five told up to a tenth too much, and a budget is to be the same for all
+
+
+class BusyError(Exception):
+    """What is needed is being made by another process."""
 
 
 class State(Enum):
@@ -89,16 +95,25 @@ class Worker:
             if not self.shelf.known(run.start.identity).trained:
                 return State.WAITING
         try:
-            options, key = self.settled(run)
-        except StoppedError:
+            self._finish(job)
+        except BusyError:
+            return State.BUSY
+        return State.DONE
+
+    @contextmanager
+    def _refusing(self, identity: str, what: str) -> Iterator[None]:
+        """Whatever goes wrong is a reason on the page and costs no other run."""
+        try:
+            yield
+        except (StoppedError, BusyError):
             raise
         except PseudoshotError as error:
-            self.shelf.refuse(run.identity, TRAINING, str(error))
-            return State.DONE
-        with self.shelf.held(key) as mine:
-            if not mine:
-                return State.BUSY
-            return self._finish(job, key, options)
+            self.shelf.refuse(identity, what, str(error))
+        except Exception as error:
+            path = self.shelf.keep_traceback(identity, traceback.format_exc())
+            first = (str(error).splitlines() or [""])[0]
+            reason = f"{type(error).__name__}: {first} ({path.relative_to(self.shelf.path)})"
+            self.shelf.refuse(identity, what, reason)
 
     def settled(self, run: Planned) -> tuple[dict[str, Any], str]:
         """The options that a run is trained with, and the key of its folder."""
@@ -115,75 +130,76 @@ class Worker:
         if order.budget.seconds is not None:
             cost = self.cost(run, {**named, **path})
         if run.start is None or cost is not None:  # epochs are counted of base images alone
-            named |= order.budget.options(cost, epochs)
+            named |= order.budget.options(cost, epochs, "pre_learn" in named)
         settings = resolve(named)
         del named["data"]
         return {**named, **path}, run_key(settings, order, first)
 
     def cost(self, run: Planned, options: dict[str, Any]) -> StepCost:
-        """Measured by whoever comes first; the others wait, and take the same."""
-        with self.shelf.held(f"cost-{run.alike}", wait=True):
+        """Measured by whoever comes first; the others take the same."""
+        with self._alone_with(f"cost-{run.alike}"):
             cost = self.shelf.cost(run.alike)
             if cost is None:
                 given = {name: value for name, value in options.items() if name != "data"}
                 data, root = self.order.data, self.order.data_root
                 told = dry_run(data, data_root=root, options=given, measured=MEASURED)
-                before = self.epoch_before(told.first) if told.first else 0.0
-                cost = StepCost(told.cpu_seconds_per_step, told.steps, told.steps_per_epoch, before)
+                steps = told.cpu_seconds_per_step, told.steps, told.steps_per_epoch
+                cost = StepCost(*steps, *(self._before(told.first) if told.first else ()))
                 self.shelf.keep_cost(run.alike, cost, told.settings.model_dump())
         return cost
 
-    def epoch_before(self, first: DryRun) -> float:
-        """CPU seconds per epoch of a run that is trained first, the same for all that need it."""
+    def _before(self, first: DryRun) -> tuple[float, int]:
+        """CPU seconds per epoch of a run that is trained first, the same for all that need it, and
+        the paper's epochs."""
         settings = first.settings.model_copy(update={"seed": 0})
         key = run_key(settings, self.order)
-        with self.shelf.held(f"cost-{key}", wait=True):
+        with self._alone_with(f"cost-{key}"):
             cost = self.shelf.cost(key)
             if cost is None:
                 cost = StepCost(first.cpu_seconds_per_step, first.steps, first.steps_per_epoch)
                 self.shelf.keep_cost(key, cost, settings.model_dump())
-        return cost.cpu_seconds * cost.steps_per_epoch
+        return cost.cpu_seconds * cost.steps_per_epoch, settings.optimisation.epochs
 
-    def _finish(self, job: Job, key: str, options: dict[str, Any]) -> State:
+    @contextmanager
+    def _alone_with(self, key: str) -> Iterator[None]:
+        with self.shelf.held(key) as mine:
+            if not mine:
+                raise BusyError(key)
+            yield
+
+    def _finish(self, job: Job) -> None:
         """Train to the end, then measure; each result is kept as soon as it is there."""
-        run, folder = job.run, self.shelf.run(key)
-        known = self.shelf.known(run.identity)
+        run = job.run
+        with self._refusing(run.identity, TRAINING):
+            options, key = self.settled(run)
+            with self._alone_with(key):
+                known = self._trained(run, key, options)
+                for identity, measure in job.measures.items():
+                    if identity not in known.evaluated:
+                        with self._refusing(run.identity, identity):
+                            self._measure(run, known, identity, measure)
+
+    def _trained(self, run: Planned, key: str, options: dict[str, Any]) -> Known:
+        folder, known = self.shelf.run(key), self.shelf.known(run.identity)
         if known.key != key or not folder.finished:
             known = Known(key=key)
             self.shelf.remember(run.identity, known)
-        try:
-            if not share_pre_learnt(folder, options, self.order, self.shelf):
-                return State.BUSY
-            if not folder.finished:
-                train(
-                    self.order.data,
-                    folder.path,
-                    resume=folder.started,
-                    data_root=self.order.data_root,
-                    **options,
-                )
-        except StoppedError:
-            raise
-        except PseudoshotError as error:
-            self.shelf.refuse(run.identity, TRAINING, str(error))
-            return State.DONE
+        if not share_pre_learnt(folder, options, self.order, self.shelf):
+            raise BusyError(key)
+        if not folder.finished:
+            resume, root = folder.started, self.order.data_root
+            train(self.order.data, folder.path, resume=resume, data_root=root, **options)
         known.trained = True
         self.shelf.remember(run.identity, known)
-        for identity, measure in job.measures.items():
-            if identity not in known.evaluated:
-                self._measure(run, known, identity, measure)
-        return State.DONE
+        return known
 
     def _measure(self, run: Planned, known: Known, identity: str, measure: Measure) -> None:
-        folder = self.shelf.run(known.key)
-        try:
-            evaluate_run(
-                folder.path, measure.data, data_root=self.order.data_root, **dict(measure.options)
-            )
-        except PseudoshotError as error:
-            self.shelf.refuse(run.identity, identity, str(error))
-            return
-        known.evaluated[identity] = read_records(folder.path)[-1].id
+        path, root = self.shelf.run(known.key).path, self.order.data_root
+        result = evaluate_run(path, measure.data, data_root=root, **dict(measure.options))
+        record = find_record(path, result)
+        if record is None:
+            raise PseudoshotError(f"what was measured could not be kept in '{path}'")
+        known.evaluated[identity] = record.id
         self.shelf.remember(run.identity, known)
 
 

@@ -61,15 +61,22 @@ class SpokenProgress(Progress):
     """A bar on a terminal; elsewhere a line a minute, over all bars that follow one another.
 
     Where it is said what is counted (`of`), a line tells beforehand how long it will take, once the
-    first seconds are measured.
+    first seconds are measured, unless that has been `announced`.
     """
 
     last_line: ClassVar[float] = 0.0
     last_step: ClassVar[float] = 0.0
 
-    def __init__(self, *columns: Any, of: str, details: tuple[str, ...], **options: Any) -> None:
+    def __init__(
+        self,
+        *columns: Any,
+        of: str,
+        details: tuple[str, ...],
+        announced: bool = False,
+        **options: Any,
+    ) -> None:
         super().__init__(*columns, **options)
-        self.of, self.details = of, details
+        self.of, self.details, self.announced = of, details, announced
         self._first: dict[TaskID, float] = {}  # what was done before
         self._announced: set[TaskID] = set()
         now = self.get_time()
@@ -96,14 +103,16 @@ class SpokenProgress(Progress):
         if not task.total or done <= 0:
             return
         name, left = render(task.description).plain, elapsed / done * (task.total - task.completed)
-        if self.of and elapsed >= MEASURED and task.id not in self._announced:
+        known = self.announced or task.id in self._announced
+        if self.of and elapsed >= MEASURED and not known:
             self._announced.add(task.id)
             if elapsed + left >= WORTH_SAYING:
                 say(f"{name}: {task.total:,.0f} {self.of}, about {duration(elapsed + left)}")
         due = now - SpokenProgress.last_line >= SAID_EVERY and left >= SOON
         if due and not self.console.is_terminal:
             SpokenProgress.last_line = now
-            far = f"{task.completed:,.0f} of {task.total:,.0f} {self.of}".rstrip()
+            parts = f"{task.completed:,.1f}".removesuffix(".0")
+            far = f"{parts} of {task.total:,.0f} {self.of}".rstrip()
             details = [detail.format(task=task) for detail in self.details]
             say(f"{name}: {', '.join([far, *details])}, about {duration(left)} left")
 
@@ -112,12 +121,14 @@ def progress_bar(
     *details: str,
     shown: bool = True,
     of: str = "",
+    announced: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Progress:
     """A progress bar with time left; `details` are format strings shown behind it.
 
-    `of` is what is counted: how long it will take is then said in a line at the beginning. A bar is
-    drawn on a terminal alone; a log file gets a line a minute, not a thousand redrawn ones.
+    `of` is what is counted: how long it will take is then said in a line at the beginning, unless
+    it was `announced`. A bar is drawn on a terminal alone; a log file gets a line a minute, not a
+    thousand redrawn ones.
     """
     if not shown:
         return Progress(disable=True)
@@ -130,6 +141,7 @@ def progress_bar(
         TimeRemainingColumn(),
         of=of,
         details=details,
+        announced=announced,
         console=console,
         disable=not console.is_terminal,
         auto_refresh=console.is_terminal,  # else `track` counts at the end alone

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
+
+
+def usable_cores() -> int:
+    """Those that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def multiplies_bfloat16() -> bool:
