@@ -199,6 +199,12 @@ def test_too_few_clusters_and_too_few_images_are_one_sentence():
         source(20).steps_per_epoch(4, 6)
 
 
+def test_a_rho_that_keeps_more_pairs_than_memory_holds_is_refused():
+    assert source(10**6).steps_per_epoch(4, 6)
+    with pytest.raises(PseudoshotError, match=r"--rho 0.001 of 1,000,000 images are 500,000,000"):
+        source(10**6, rho=1e-3).steps_per_epoch(4, 6)
+
+
 def test_the_usual_rho_is_the_authors_and_beyond_as_many_pairs_per_image():
     for count, rho in ((2_000, 1.7e-3), (6_000, 1.7e-3), (16_000, 7e-4), (16_001, 5e-4)):
         assert usual_rho(count) == rho

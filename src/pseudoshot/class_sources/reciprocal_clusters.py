@@ -24,6 +24,7 @@ _RHO = {
     **{12_000: 1.1e-3, 14_000: 9e-4, 16_000: 7e-4, 24_000: 5e-4},
 }
 FEWEST = 2  # clusters: an image must be told from some other
+MOST_PAIRS = 1 << 27  # that are kept: 3 GB, 20 times what a million images take by default
 
 
 class ReciprocalClustersSettings(PartSettings):
@@ -82,6 +83,12 @@ class ReciprocalClusters(ClassSource):
         }
 
     def steps_per_epoch(self, C: int, V: int) -> int:
+        pairs = (self.settings.rho or 0.0) * self.count**2 / 2
+        if pairs > MOST_PAIRS:
+            raise PseudoshotError(
+                f"--rho {self.settings.rho} of {self.count:,} images are {pairs:,.0f} pairs, above "
+                f"the limit of {MOST_PAIRS:,}: lower it, or leave it out"
+            )
         if self.count < max(self.settings.k1 + 1, FEWEST * V):
             raise PseudoshotError(
                 f"{self.count} images are too few to train on by their {self.settings.k1} nearest, "
