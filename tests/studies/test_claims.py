@@ -5,7 +5,7 @@ import pytest
 
 from pseudoshot.studies.claims import judge, papers_difference
 from pseudoshot.studies.results import OneSeed, Results
-from pseudoshot.studies.study import Claim, PaperFigures, read_study
+from pseudoshot.studies.study import KINDS, Claim, PaperFigures, read_study
 from pseudoshot.tools.errors import PseudoshotError
 
 STUDY = read_study(
@@ -96,6 +96,67 @@ def test_shots_are_those_that_the_set_allows():
     }
 
 
+def test_in_all_cases_is_at_every_number_of_shots():
+    """Though the mean over shots is above by far."""
+    claim = Claim(says="", better="A", than=("B",), shots="each")
+    far = (70.0, 70.1, 70.0)
+    found = results(
+        {1: far, 5: LOWER, 20: HIGHER}, {1: LOWER, 5: HIGHER, 20: LOWER}, shots=(1, 5, 20)
+    )
+    assert judge(Claim(says="", better="A", than=("B",)), found).judgement == "held"
+    finding = judge(claim, found)
+    assert (finding.judgement, finding.columns) == ("not held", (5,))
+    assert finding.judged == "every number of shots, here 5 shots"
+    found = results({1: far, 5: HIGHER}, {1: LOWER, 5: LOWER}, shots=(1, 5))
+    finding = judge(claim, found)
+    assert (finding.judgement, finding.columns) == ("held", (5,))
+    found = results({1: far, 5: UNSURE}, {1: LOWER, 5: LOWER}, shots=(1, 5))
+    assert judge(claim, found).judgement == "undecided"
+
+
+@pytest.mark.parametrize("kind", ["better", "less"])
+@pytest.mark.parametrize(("margin", "verdict"), [(1, "held"), (2, "undecided"), (3, "not held")])
+def test_a_large_margin_must_be_exceeded(kind, margin, verdict):
+    """By the same two points above, or below."""
+    a, b = (HIGHER, LOWER) if kind == "better" else (LOWER, HIGHER)
+    claim = Claim(says="", than=("B",), margin=margin, **{kind: "A"})
+    finding = judge(claim, results(a, b))
+    assert (finding.judgement, finding.judged[8:21]) == (verdict, "by more than ")
+
+
+def test_a_gain_may_have_to_be_large():
+    a = {1: (53.0, 53.1, 53.0), 50: (70.5, 70.4, 70.5)}
+    b = {1: (50.0, 50.1, 50.0), 50: (70.0, 70.0, 70.0)}
+    found = results(a, b, shots=(1, 50))
+    for margin, verdict in ((2, "held"), (3, "not held")):
+        claim = Claim(says="", gains="A", than=("B",), margin=margin)
+        finding = judge(claim, found)
+        assert finding.judgement == verdict
+        assert finding.judged == f"1 shot more than 50 shots, by more than {margin} points"
+
+
+def test_small_differences_count_only_where_they_are_meant_to():
+    claims = {kind: Claim(says="", than=("B",), **{kind: "A"}) for kind in KINDS}
+    assert [claims[kind].threshold for kind in KINDS] == [0, 1, 1, 0, 0]
+    with pytest.raises(ValueError, match="a margin of 0 could never be held"):
+        Claim(says="", same="A", than=("B",), margin=0)
+
+
+def test_a_claim_says_where_and_by_what_it_was_judged():
+    found = results(HIGHER, LOWER, shots=(1, 5, 20))
+    told = [
+        judge(Claim(says="", than=("B",), **fields), found).judged
+        for fields in (
+            {"better": "A"},
+            {"same": "A", "shots": (1,)},
+            {"not_worse": "A", "margin": 2},
+        )
+    ]
+    assert told[0] == "mean of 1, 5 and 20 shots"
+    assert told[1] == "1 shot, within 1 point"
+    assert told[2] == "mean of 1, 5 and 20 shots, at most 2 points below"
+
+
 def test_a_row_that_could_not_be_measured_has_its_reason():
     found = results(HIGHER, LOWER)
     found.reasons["B"] = "the set is not here"
@@ -116,20 +177,26 @@ def test_a_claim_about_no_row_is_refused():
 
 
 def test_the_papers_own_difference_is_of_the_same_shots():
+    """On a set that allows 1 and 5, the most are 5 for the paper as well."""
     papers = PaperFigures(
         backbone="conv4", figures={"A": (58.0, 75.0, 82.0, 84.0), "B": (56.0, 74.0, 82.0)}
     )
 
-    def difference(**fields) -> float | None:
-        return papers_difference(Claim(says="", than=("B",), **fields), "B", papers)
+    def difference(allowed, **fields) -> float | None:
+        claim = Claim(says="", than=("B",), **fields)
+        return judge(claim, results(HIGHER, LOWER, shots=allowed), papers).paper
 
-    assert difference(better="A") == pytest.approx(1.0)  # of the three shots that both have
-    assert difference(better="A", shots=(1, 50)) == pytest.approx(2.0)
-    assert difference(better="A", shots="most") == 0.0
-    assert difference(gains="A") == pytest.approx(2.0)
-    assert difference(gains="A", at="most") == pytest.approx(-2.0)
-    assert difference(better="C") is None
-    assert difference(less="A", of="gradient_norm") is None
+    assert difference((1, 5, 20, 50), better="A") == pytest.approx(1.0)  # that the paper has
+    assert difference((1, 5), better="A") == pytest.approx(1.5)
+    assert difference((1, 5), better="A", shots="most") == pytest.approx(1.0)
+    assert difference((1, 20), better="A", shots="most") == 0.0
+    assert difference((1, 50), better="A", shots="most") is None
+    assert difference((1, 5), gains="A") == pytest.approx(1.0)
+    assert difference((1, 20), gains="A", at="most") == pytest.approx(-2.0)
+    assert difference((1, 50), gains="A") is None
+    assert difference((1, 5), better="C") is None
+    claim = Claim(says="", less="A", than=("B",), of="gradient_norm")
+    assert papers_difference(claim, "B", (1,), papers) is None
 
 
 def test_with_one_seed_a_difference_has_the_interval_of_paired_tasks():

@@ -29,7 +29,7 @@ from pseudoshot.studies.sections import (
     wide_table,
 )
 from pseudoshot.studies.shelf import Shelf
-from pseudoshot.studies.study import Study
+from pseudoshot.studies.study import PaperFigures, Study
 from pseudoshot.studies.tables import (
     Table,
     accuracy_table,
@@ -47,6 +47,7 @@ class Told:
 
     study: Study
     results: Results
+    papers: PaperFigures | None  # that stand beside ours
     findings: tuple[Finding, ...]
     changes: tuple[str, ...]
     command: str
@@ -69,9 +70,15 @@ def write_pages(studies: Sequence[Study], plan: Plan, shelf: Shelf) -> list[Path
 
 def tell(study: Study, plan: Plan, shelf: Shelf) -> Told:
     results = read_results(study, plan, shelf)
-    findings = tuple(judge(claim, results) for claim in study.claims)
+    backbone = next(
+        (t.settings.backbone.name for runs in results.runs.values() for t in runs.values()),
+        plan.order.network(study.backbone),
+    )
+    papers = nearest_figures(study, plan.order.data, backbone)
+    findings = tuple(judge(claim, results, papers) for claim in study.claims)
     differs = tuple(changes(study, results, plan.order))
-    return Told(study, results, findings, differs, command(study.file or study.name, plan.order))
+    repeat = command(study.file or study.name, plan.order)
+    return Told(study, results, papers, findings, differs, repeat)
 
 
 def command(name: str, order: Order) -> str:
@@ -88,12 +95,7 @@ def command(name: str, order: Order) -> str:
 
 
 def _write_study(told: Told, order: Order) -> Path:
-    study, results = told.study, told.results
-    backbone = next(
-        (t.settings.backbone.name for runs in results.runs.values() for t in runs.values()),
-        order.network(study.backbone),
-    )
-    papers = nearest_figures(study, order.data, backbone)
+    study, results, papers = told.study, told.results, told.papers
     tables = accuracy_table(study, results, papers), difference_table(study, results, papers)
     page = order.out / f"{study.name}.html"
     order.out.mkdir(parents=True, exist_ok=True)
@@ -108,7 +110,7 @@ def _page(told: Told, order: Order, tables: tuple[Table, Table]) -> str:
     study, results = told.study, told.results
     table, differences = tables
     sections = [
-        claims_section(told.findings, table.papers),
+        claims_section(told.findings),
         accuracy_section(table, results.seeds),
         difference_section(study, differences),
         plots_section(study, results, table),

@@ -6,39 +6,39 @@ from collections.abc import Sequence
 
 from pseudoshot.evaluation.records import Record
 from pseudoshot.report.markup import section, text
-from pseudoshot.studies.claims import Finding, papers_difference
+from pseudoshot.studies.claims import Finding
 from pseudoshot.studies.drawing import bars, curves, lines_along, maps
 from pseudoshot.studies.results import Results
-from pseudoshot.studies.study import PaperFigures, Study
+from pseudoshot.studies.study import Study
 from pseudoshot.studies.tables import Cell, Table, cost_table, heading
 
 
-def claims_section(findings: Sequence[Finding], papers: PaperFigures | None) -> str:
+def claims_section(findings: Sequence[Finding]) -> str:
     if not findings:
         return ""
     lead = (
         "Each claim is a difference, taken within every seed on the same tasks; ± is its 95 % "
         "interval over seeds and tasks. <em>Held</em>: the interval lies where the paper says; "
         "<em>not held</em>: it lies on the other side; <em>undecided</em>: it does not tell at "
-        "this budget, as one seed never does. Of several rows that one is compared with, the one "
-        "shown is nearest to refuting the claim."
+        "this budget, as one seed never does. Of several rows that one is compared with, and of "
+        "every number of shots, the one shown is nearest to refuting the claim. The paper's "
+        "difference is of the same shots, as far as it has them."
     )
-    rows = [_claim_row(finding, papers) for finding in findings]
-    names = ("the paper says", "verdict", "difference", "paper's", "between")
+    rows = [_claim_row(finding) for finding in findings]
+    names = ("the paper says", "verdict", "difference", "paper's", "judged by", "between")
     return section("Claims", lead, wide_table(names, rows))
 
 
-def _claim_row(finding: Finding, papers: PaperFigures | None) -> str:
-    printed = papers_difference(finding.claim, finding.against, papers)
-    told = "" if printed is None else f"{printed:+.2f}"
+def _claim_row(finding: Finding) -> str:
     style = finding.judgement.replace(" ", "-")
     note = f" <small>{text(finding.note)}</small>" if finding.note else ""
-    where = f"{text(finding.claim.row)} and {text(finding.against)}" if finding.against else ""
+    rows = f"{text(finding.claim.row)} and {text(finding.against)}" if finding.against else ""
     return (
         f'<tr><th scope="row">{text(finding.claim.says)}</th>'
         f'<td><span class="verdict {style}">{finding.judgement}</span>{note}</td>'
-        f'<td class="number">{text(finding.figure)}</td><td class="number">{told}</td>'
-        f"<td>{where}</td></tr>"
+        f'<td class="number">{text(finding.figure)}</td>'
+        f'<td class="number">{finding.papers_figure}</td>'
+        f"<td>{text(finding.judged)}</td><td>{rows}</td></tr>"
     )
 
 

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -22,8 +22,10 @@ from pseudoshot.tools.registry import Settings, unknown
 LINEAR = "linear"  # the column of a linear evaluation
 OWN = ("start", "measure")  # what a run says beside the options of `train`
 KINDS = ("better", "not_worse", "same", "less", "gains")
-# what can be claimed about beside accuracy: curves of the log, and the cost of a step
-QUANTITIES = ("accuracy", "loss", "norm_mean", "gradient_norm", "step_seconds")
+TOLERANT = ("not_worse", "same")  # whose margin is what does not count
+# what can be claimed about: accuracy, curves of the log, and the cost of a step
+Quantity: TypeAlias = Literal["accuracy", "loss", "norm_mean", "gradient_norm", "step_seconds"]
+QUANTITIES: tuple[str, ...] = get_args(Quantity)
 
 
 class Claim(Settings):
@@ -32,29 +34,39 @@ class Claim(Settings):
     says: str
     """the sentence"""
     better: str | None = None
-    """this row is above each of `than`"""
+    """this row is above each of `than` by more than `margin`"""
     not_worse: str | None = None
     """this row is above each of `than`, or below by less than `margin`"""
     same: str | None = None
     """this row differs from each of `than` by less than `margin`"""
     less: str | None = None
-    """this row is below each of `than`: of norms and costs"""
+    """this row is below each of `than` by more than `margin`: of norms and costs"""
     gains: str | None = None
-    """what this row has more than each of `than` is more at `at` than at the other end"""
+    """what this row has more than each of `than` is more at `at` than at the other end, by more
+    than `margin`"""
     than: tuple[str, ...]
     """the rows it is compared with"""
-    shots: tuple[int | str, ...] | Literal["fewest", "most"] | None = None
-    """where: the mean over these shots, as far as the set allows them; over all where not given"""
+    shots: tuple[int | str, ...] | Literal["fewest", "most", "each"] | None = None
+    """where: the mean over these shots, as far as the set allows them; over all where not given;
+    each: at every one of them"""
     at: Literal["fewest", "most"] = "fewest"
     """of `gains`: the end of the shots where the gain is the larger"""
-    of: Literal["accuracy", "loss", "norm_mean", "gradient_norm", "step_seconds"] = "accuracy"
+    of: Quantity = "accuracy"
     """what is compared; all but accuracy as percent more or less"""
-    margin: float = Field(default=1.0, gt=0)
-    """points of accuracy, or percent, that do not count"""
+    margin: float | None = Field(default=None, ge=0)
+    """in points of accuracy, or percent: of `not_worse` and `same` what does not count, 1 where not
+    given; of the others what a difference must exceed, 0 where not given"""
 
     @property
     def kind(self) -> str:
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
+
+    @property
+    def threshold(self) -> float:
+        """The margin, given or not."""
+        if self.margin is not None:
+            return self.margin
+        return 1.0 if self.kind in TOLERANT else 0.0
 
     @property
     def row(self) -> str:
@@ -65,6 +77,8 @@ class Claim(Settings):
     def _one_kind(self) -> Self:
         if sum(getattr(self, kind) is not None for kind in KINDS) != 1 or not self.than:
             raise ValueError(f"a claim has one of {', '.join(KINDS)}, and `than`")
+        if self.kind in TOLERANT and self.margin == 0:
+            raise ValueError(f"{self.kind} with a margin of 0 could never be held")
         return self
 
 
@@ -76,6 +90,14 @@ class PaperFigures(Settings):
     shots: tuple[int, ...] = DEFAULT_SHOTS
     figures: dict[str, tuple[float, ...]]
     """at each shot; fewer where the paper has no more"""
+
+    def of(self, row: str) -> dict[int | str, float]:
+        """Those of a row, by shot.
+
+        >>> PaperFigures(backbone="conv4", figures={"HMS": (48.12, 65.33)}).of("HMS")
+        {1: 48.12, 5: 65.33}
+        """
+        return dict(zip(self.shots, self.figures.get(row, ()), strict=False))
 
 
 class Row(NamedTuple):

@@ -91,14 +91,9 @@ def accuracy_table(study: Study, results: Results, papers: PaperFigures | None) 
 def _cells(
     row: str, columns: Sequence[Column], results: Results, papers: PaperFigures | None
 ) -> tuple[Cell, ...]:
-    figures = papers.figures.get(row, ()) if papers else ()
-    printed = dict(zip(papers.shots if papers else (), figures, strict=False))
+    printed = papers.of(row) if papers else {}
     return tuple(
-        Cell(
-            results.accuracy(row, column),
-            results.over_tasks(row, column),
-            printed.get(column) if isinstance(column, int) else None,
-        )
+        Cell(results.accuracy(row, column), results.over_tasks(row, column), printed.get(column))
         for column in columns
     )
 

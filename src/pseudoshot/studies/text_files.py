@@ -59,11 +59,14 @@ def _in_brackets(cell: Cell, sign: str) -> str:
 
 
 def claims_markdown(findings: Sequence[Finding]) -> list[str]:
-    lines = ["| claim | verdict | difference | against |", "|---|---|---|---|"]
+    names = ("claim", "verdict", "difference", "paper's", "judged by", "against")
+    lines = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
     for finding in findings:
         note = f" ({finding.note})" if finding.note else ""
-        cells = (finding.claim.says, f"**{finding.judgement}**{note}", finding.figure)
-        lines.append("| " + " | ".join((*cells, finding.against)) + " |")
+        verdict = f"**{finding.judgement}**{note}"
+        figures = (finding.figure, finding.papers_figure, finding.judged)
+        cells = (finding.claim.says, verdict, *figures, finding.against)
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
