@@ -1,10 +1,13 @@
 """Claims: each kind held, not held and undecided."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies.claims import judge, papers_difference
-from pseudoshot.studies.results import OneSeed, Results
+from pseudoshot.studies.results import OneSeed, Results, Trained
 from pseudoshot.studies.study import KINDS, Claim, PaperFigures, read_study
 from pseudoshot.tools.errors import PseudoshotError
 
@@ -136,8 +139,9 @@ def test_a_gain_may_have_to_be_large():
 
 
 def test_small_differences_count_only_where_they_are_meant_to():
-    claims = {kind: Claim(says="", than=("B",), **{kind: "A"}) for kind in KINDS}
-    assert [claims[kind].threshold for kind in KINDS] == [0, 1, 1, 0, 0]
+    kinds = KINDS[:-1]
+    claims = [Claim(says="", than=("B",), **{kind: "A"}) for kind in kinds]
+    assert [claim.threshold for claim in claims] == [0, 1, 1, 0, 0]
     with pytest.raises(ValueError, match="a margin of 0 could never be held"):
         Claim(says="", same="A", than=("B",), margin=0)
 
@@ -157,6 +161,40 @@ def test_a_claim_says_where_and_by_what_it_was_judged():
     assert told[2] == "mean of 1, 5 and 20 shots, at most 2 points below"
 
 
+def trained(*losses: float) -> Trained:
+    """A run of ten epochs, with the loss of each; scores are there at some."""
+    settings = resolve({"data": "glyphs"})
+    log = [{"step": 10 * n, "loss": loss} for n, loss in enumerate(losses, 1)]
+    log[-1]["pseudo_accuracy"], log[0]["pseudo_accuracy"] = 50.0, None
+    return Trained(Path("nowhere"), settings, log, None)
+
+
+def test_a_curve_falls_or_does_not():
+    found = results(HIGHER, LOWER)
+    for run, scale in (("A", 0.5), ("B", 2.0)):
+        runs = [trained(*(8 * scale**n for n in range(10))) for _ in range(3)]
+        runs[0].log[-1]["loss"] *= 1.01
+        found.runs[run] = dict(enumerate(runs))
+    claims = [Claim(says="", falls=row, of="loss") for row in "ABC"]
+    findings = [judge(claim, found) for claim in claims]
+    assert [f.judgement for f in findings] == ["held", "not held", "not measured"]
+    assert findings[0].between == "A: last and first fifth of the training"
+    assert found.runs["A"][1].quantity("loss", early=True) == 6.0  # the first two of ten
+    assert found.runs["A"][1].quantity("pseudo_accuracy") == 50.0  # of records that have one
+    assert found.runs["A"][1].quantity("pseudo_accuracy", early=True) is None
+
+
+def test_a_claim_about_one_set_is_not_judged_on_others():
+    claim = Claim(says="", better="A", than=("B",), only_on="fc100")
+    verdicts = {}
+    for data in ("fc100", "fc100:train", "cifar-fs"):
+        found = results(HIGHER, LOWER)
+        found.data = data
+        verdicts[data] = judge(claim, found)
+    assert [finding.judgement for finding in verdicts.values()] == ["held", "held", "not measured"]
+    assert verdicts["cifar-fs"].note == "said of fc100 alone"
+
+
 def test_a_row_that_could_not_be_measured_has_its_reason():
     found = results(HIGHER, LOWER)
     found.reasons["B"] = "the set is not here"
@@ -164,10 +202,14 @@ def test_a_row_that_could_not_be_measured_has_its_reason():
     assert (finding.judgement, finding.note) == ("not measured", "B: the set is not here")
 
 
-@pytest.mark.parametrize("fields", [{}, {"better": "A", "less": "A"}])
+@pytest.mark.parametrize("fields", [{}, {"better": "A", "less": "A"}, {"falls": "A", "of": "loss"}])
 def test_a_claim_is_of_one_kind(fields):
     with pytest.raises(ValueError, match="a claim has one of"):
         Claim(says="", than=("B",), **fields)
+    with pytest.raises(ValueError, match="a claim has one of"):
+        Claim(says="", better="A")
+    with pytest.raises(ValueError, match="accuracy is no curve"):
+        Claim(says="", falls="A")
 
 
 def test_a_claim_about_no_row_is_refused():

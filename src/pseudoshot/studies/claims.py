@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -36,6 +36,13 @@ class Finding:
         known = math.isfinite(self.difference.interval)
         interval = f" ± {self.difference.interval:.2f}" if known else ""
         return f"{self.difference.value:+.2f}{interval}{unit}"
+
+    @property
+    def between(self) -> str:
+        """What was compared."""
+        if self.claim.kind == "falls":
+            return f"{self.claim.row}: last and first fifth of the training"
+        return f"{self.claim.row} and {self.against}" if self.against else ""
 
     @property
     def papers_figure(self) -> str:
@@ -106,11 +113,13 @@ class _NotMeasuredError(Exception):
 
 
 def _cases(claim: Claim, results: Results) -> list[_Case]:
+    if claim.only_on not in ("", results.data.partition(":")[0]):
+        raise _NotMeasuredError(f"said of {claim.only_on} alone")
     for row in (claim.row, *claim.than):
         if row in results.reasons:
             raise _NotMeasuredError(f"{row}: {results.reasons[row]}")
     if claim.of != "accuracy":
-        return [_Case(rival, ()) for rival in claim.than]
+        return [_Case(rival, ()) for rival in claim.than or ("",)]
     return [
         _Case(rival, columns)
         for rival in claim.than
@@ -138,11 +147,15 @@ def _places(claim: Claim, columns: tuple[Column, ...]) -> list[tuple[Column, ...
 
 
 def _difference(claim: Claim, case: _Case, results: Results) -> Estimate:
-    """What the claim's row has more than another, over the seeds that both have."""
+    """What the claim's row has more than another, or than at the beginning of its training, over
+    the seeds that both have."""
+    if claim.kind == "falls":
+        early = results.values(claim.row, claim.of, early=True)
+        return over_seeds([*_more(results.values(claim.row, claim.of), early).values()])
     if claim.kind == "gains":
         here, there = (_by_seed(claim, case.rival, results, [end]) for end in case.columns)
-        return over_seeds([here[seed] - there[seed] for seed in here if seed in there])
-    return over_seeds(list(_by_seed(claim, case.rival, results, [*case.columns]).values()))
+        return over_seeds([*_more(here, there).values()])
+    return over_seeds([*_by_seed(claim, case.rival, results, case.columns).values()])
 
 
 def papers_difference(
@@ -159,10 +172,15 @@ def papers_difference(
     return sum(found) / len(found) if found else None
 
 
-def _by_seed(claim: Claim, rival: str, results: Results, columns: list[Column]) -> dict[int, float]:
-    """The difference of each seed."""
+def _by_seed(
+    claim: Claim, rival: str, results: Results, columns: Sequence[Column]
+) -> dict[int, float]:
     ours = results.values(claim.row, claim.of, columns)
-    theirs = results.values(rival, claim.of, columns)
+    return _more(ours, results.values(rival, claim.of, columns))
+
+
+def _more(ours: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, float]:
+    """The difference of each seed that both have."""
     found = {seed: ours[seed] - theirs[seed] for seed in ours if seed in theirs}
     if not found:
         raise _NotMeasuredError("not there yet")
@@ -176,7 +194,7 @@ def _verdict(claim: Claim, difference: Estimate) -> Judgement:
         held, wrong = -margin < low and high < margin, low > margin or high < -margin
     elif claim.kind == "not_worse":
         held, wrong = low > -margin, high < -margin
-    elif claim.kind == "less":
+    elif claim.kind in ("less", "falls"):
         held, wrong = high < -margin, low > -margin
     else:
         held, wrong = low > margin, high < margin
@@ -187,4 +205,4 @@ def _support(claim: Claim, difference: Estimate) -> float:
     """The larger, the more a difference speaks for the claim."""
     if claim.kind == "same":
         return -abs(difference.value)
-    return -difference.value if claim.kind == "less" else difference.value
+    return -difference.value if claim.kind in ("less", "falls") else difference.value

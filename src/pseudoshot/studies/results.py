@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from pseudoshot.studies.study import LINEAR, Row, Study
 from pseudoshot.training.run_folder import RunFolder
 
 Column: TypeAlias = int | str  # a number of shots, or the linear evaluation
-LAST_PART = 0.2  # of a training, over which the value of a curve is taken
+PART = 0.2  # of a training, over which the value of a curve is taken
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,15 @@ class Trained:
         before = RunFolder(self.folder / PRE_LEARNT).read_log()
         return sum(float(log[-1].get("cpu_seconds", 0.0)) for log in (before, self.log) if log)
 
-    def quantity(self, name: str) -> float | None:
-        """The mean of a curve over the last part of the training, or what a step took."""
+    def quantity(self, name: str, early: bool = False) -> float | None:
+        """The mean of a curve over the last part of the training, or the first; or what a step
+        took."""
         if name == "step_seconds":
             return self._step_seconds()
-        late = [r[name] for r in self.log if r["step"] > (1 - LAST_PART) * self.steps and name in r]
-        return float(np.mean(late)) if late else None
+        end = PART * self.steps if early else self.steps
+        within = [r for r in self.log if end - PART * self.steps < r["step"] <= end]
+        values = [r[name] for r in within if isinstance(r.get(name), int | float)]
+        return float(np.mean(values)) if values else None
 
     def _step_seconds(self) -> float | None:
         """Of the processor: the median over the log, which passes over checkpoints and scores."""
@@ -73,6 +76,7 @@ class Results:
 
     study: Study
     seeds: int
+    data: str = ""  # that the runs were trained on
     accuracies: dict[tuple[str, Column], dict[int, float]] = field(default_factory=dict)
     one_seed: dict[tuple[str, Column], OneSeed] = field(default_factory=dict)  # where there is one
     runs: dict[str, dict[int, Trained]] = field(default_factory=dict)  # by name of run
@@ -103,18 +107,20 @@ class Results:
             return None
         return paired_difference(theirs.scores, ours.scores)[1]
 
-    def values(self, row: str, of: str, columns: list[Column]) -> Mapping[int, float]:
+    def values(
+        self, row: str, of: str, columns: Sequence[Column] = (), early: bool = False
+    ) -> Mapping[int, float]:
         """By seed: the mean accuracy over some columns, or the logarithm of another quantity, in
         percent, so that a difference is a percentage."""
         if of == "accuracy":
             return self._mean_accuracy(row, columns)
         run = next(r.run for r in self.study.rows if r.name == row)
-        found = {seed: t.quantity(of) for seed, t in self.runs.get(run, {}).items()}
+        found = {seed: t.quantity(of, early) for seed, t in self.runs.get(run, {}).items()}
         return {
             seed: 100 * float(np.log(v)) for seed, v in found.items() if v is not None and v > 0
         }
 
-    def _mean_accuracy(self, row: str, columns: list[Column]) -> dict[int, float]:
+    def _mean_accuracy(self, row: str, columns: Sequence[Column]) -> dict[int, float]:
         found = [self.accuracies.get((row, column), {}) for column in columns]
         seeds = set.intersection(*(set(by_seed) for by_seed in found))
         return {s: float(np.mean([by_seed[s] for by_seed in found])) for s in sorted(seeds)}
@@ -122,7 +128,7 @@ class Results:
 
 def read_results(study: Study, plan: Plan, shelf: Shelf) -> Results:
     """As far as they are there."""
-    results = Results(study, plan.order.seeds)
+    results = Results(study, plan.order.seeds, plan.order.data)
     for (name, run), reason in plan.refused.items():
         if name == study.name:
             results.reasons |= {row.name: reason for row in study.rows if row.run == run}

@@ -32,13 +32,12 @@ def claims_section(findings: Sequence[Finding]) -> str:
 def _claim_row(finding: Finding) -> str:
     style = finding.judgement.replace(" ", "-")
     note = f" <small>{text(finding.note)}</small>" if finding.note else ""
-    rows = f"{text(finding.claim.row)} and {text(finding.against)}" if finding.against else ""
     return (
         f'<tr><th scope="row">{text(finding.claim.says)}</th>'
         f'<td><span class="verdict {style}">{finding.judgement}</span>{note}</td>'
         f'<td class="number">{text(finding.figure)}</td>'
         f'<td class="number">{finding.papers_figure}</td>'
-        f"<td>{text(finding.judged)}</td><td>{rows}</td></tr>"
+        f"<td>{text(finding.judged)}</td><td>{text(finding.between)}</td></tr>"
     )
 
 

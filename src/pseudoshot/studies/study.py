@@ -21,10 +21,11 @@ from pseudoshot.tools.registry import Settings, unknown
 
 LINEAR = "linear"  # the column of a linear evaluation
 OWN = ("start", "measure")  # what a run says beside the options of `train`
-KINDS = ("better", "not_worse", "same", "less", "gains")
+KINDS = ("better", "not_worse", "same", "less", "gains", "falls")
 TOLERANT = ("not_worse", "same")  # whose margin is what does not count
 # what can be claimed about: accuracy, curves of the log, and the cost of a step
-Quantity: TypeAlias = Literal["accuracy", "loss", "norm_mean", "gradient_norm", "step_seconds"]
+Curve: TypeAlias = Literal["loss", "pseudo_accuracy", "norm_mean", "gradient_norm"]
+Quantity: TypeAlias = Literal["accuracy", Curve, "step_seconds"]
 QUANTITIES: tuple[str, ...] = get_args(Quantity)
 
 
@@ -44,8 +45,13 @@ class Claim(Settings):
     gains: str | None = None
     """what this row has more than each of `than` is more at `at` than at the other end, by more
     than `margin`"""
-    than: tuple[str, ...]
+    falls: str | None = None
+    """this row has less at the end of its training than at the beginning, by more than `margin`:
+    of curves"""
+    than: tuple[str, ...] = ()
     """the rows it is compared with"""
+    only_on: str = ""
+    """the set that it is said of, where it is not said of all"""
     shots: tuple[int | str, ...] | Literal["fewest", "most", "each"] | None = None
     """where: the mean over these shots, as far as the set allows them; over all where not given;
     each: at every one of them"""
@@ -75,8 +81,11 @@ class Claim(Settings):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if sum(getattr(self, kind) is not None for kind in KINDS) != 1 or not self.than:
-            raise ValueError(f"a claim has one of {', '.join(KINDS)}, and `than`")
+        one = sum(getattr(self, kind) is not None for kind in KINDS) == 1
+        if not one or bool(self.than) == (self.falls is not None):
+            raise ValueError(f"a claim has one of {', '.join(KINDS)}, and `than` unless it falls")
+        if self.falls is not None and self.of not in get_args(Curve):
+            raise ValueError(f"{self.of} is no curve that could fall")
         if self.kind in TOLERANT and self.margin == 0:
             raise ValueError(f"{self.kind} with a margin of 0 could never be held")
         return self
