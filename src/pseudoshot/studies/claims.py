@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -104,8 +104,31 @@ def judge(claim: Claim, results: Results, papers: PaperFigures | None = None) ->
         nearest.rival,
         nearest.columns,
         papers_difference(claim, nearest.rival, nearest.columns, papers),
-        "one seed" if found[nearest].seeds == 1 else "",
+        "; ".join(_notes(claim, found, papers)),
     )
+
+
+def _notes(
+    claim: Claim, found: Mapping[_Case, Estimate], papers: PaperFigures | None
+) -> Iterator[str]:
+    """What is to be known beside the verdict."""
+    if any(estimate.seeds == 1 for estimate in found.values()):
+        yield "one seed"
+    denied = next((case for case in found if _is_denied(claim, case, papers)), None)
+    if denied is not None:
+        place = f" ({denied.rival}, {shots_in_words(denied.columns)})" if len(found) > 1 else ""
+        yield f"not so in the paper's own table{place}"
+
+
+def _is_denied(claim: Claim, case: _Case, papers: PaperFigures | None) -> bool:
+    """Whether the paper's figures lie where the claim says they do not; of what is better, whatever
+    the margin, which is ours."""
+    printed = papers_difference(claim, case.rival, case.columns, papers)
+    if printed is None:
+        return False
+    if claim.kind == "same":
+        return abs(printed) > claim.threshold
+    return printed < -claim.threshold if claim.kind == "not_worse" else printed <= 0
 
 
 class _NotMeasuredError(Exception):
