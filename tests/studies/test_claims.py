@@ -7,7 +7,7 @@ import pytest
 
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies.claims import judge, papers_difference
-from pseudoshot.studies.results import OneSeed, Results, Trained
+from pseudoshot.studies.results import OneSeed, Protocol, Results, Trained
 from pseudoshot.studies.study import (
     KINDS,
     Claim,
@@ -246,6 +246,21 @@ def test_the_papers_own_difference_is_of_the_same_shots():
     assert difference((1, 5), better="C") is None
     claim = Claim(says="", less="A", than=("B",), of="gradient_norm")
     assert papers_difference(claim, "B", (1,), papers) is None
+
+
+def test_rows_that_do_not_compare_are_named():
+    """The first looks at all queries together, the other was measured on a hundred tasks."""
+    found = results(HIGHER, LOWER, LOWER)
+    found.notes["B"] = "transductive"
+    alike = Protocol("glyphs", "labels", "", 5, 15, 10_000)
+    found.protocols |= {"A": alike, "B": alike, "C": alike._replace(tasks=100)}
+    notes = [judge(Claim(says="", better="A", than=(row,)), found).note for row in ("B", "C")]
+    assert notes == ["transductive: B", "on other tasks than A: C (100)"]
+    both = judge(Claim(says="", better="A", than=("B", "C")), found)
+    assert both.note == "; ".join(notes)
+    found.runs = {row: dict.fromkeys(range(3), trained(1.0, 1.0)) for row in "AB"}
+    cost = judge(Claim(says="", less="A", than=("B",), of="loss"), found)
+    assert (cost.judgement, cost.note) == ("undecided", "")
 
 
 def as_printed(study: Study, papers: PaperFigures) -> Results:

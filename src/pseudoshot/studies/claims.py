@@ -104,7 +104,7 @@ def judge(claim: Claim, results: Results, papers: PaperFigures | None = None) ->
         nearest.rival,
         nearest.columns,
         papers_difference(claim, nearest.rival, nearest.columns, papers),
-        "; ".join(_notes(claim, found, papers)),
+        "; ".join([*_notes(claim, found, papers), *_unlike(claim, results)]),
     )
 
 
@@ -118,6 +118,23 @@ def _notes(
     if denied is not None:
         place = f" ({denied.rival}, {shots_in_words(denied.columns)})" if len(found) > 1 else ""
         yield f"not so in the paper's own table{place}"
+
+
+def _unlike(claim: Claim, results: Results) -> Iterator[str]:
+    """Which of the rows look at all queries together, or were not measured on the others' tasks."""
+    if claim.of != "accuracy":
+        return
+    rows = (claim.row, *claim.than)
+    for note in dict.fromkeys(results.notes[row] for row in rows if row in results.notes):
+        yield f"{note}: {', '.join(row for row in rows if results.notes.get(row) == note)}"
+    protocols = results.protocols
+    others = [
+        f"{row} ({protocols[row].tasks:,})"
+        for row in claim.than
+        if row in protocols and protocols[row] != protocols.get(claim.row)
+    ]
+    if others:
+        yield f"on other tasks than {claim.row}: {', '.join(others)}"
 
 
 def _is_denied(claim: Claim, case: _Case, papers: PaperFigures | None) -> bool:

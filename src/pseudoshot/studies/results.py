@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,21 @@ class Trained:
         return float(np.median(each)) if len(each) and np.isfinite(each).all() else None
 
 
+class Protocol(NamedTuple):
+    """All that the tasks of a row depend on, but for their seed."""
+
+    data: str
+    labelling: str
+    note: str
+    way: int
+    query: int
+    tasks: int
+
+    @classmethod
+    def of(cls, record: Record) -> Protocol:
+        return cls(*(getattr(record, name) for name in cls._fields))
+
+
 @dataclass(frozen=True)
 class OneSeed:
     """What is known of a figure that has one seed: how sure it is over tasks."""
@@ -82,6 +97,7 @@ class Results:
     runs: dict[str, dict[int, Trained]] = field(default_factory=dict)  # by name of run
     reasons: dict[str, str] = field(default_factory=dict)  # by row
     notes: dict[str, str] = field(default_factory=dict)  # by row, where others do not compare
+    protocols: dict[str, Protocol] = field(default_factory=dict)  # by row
     records: list[Record] = field(default_factory=list)
     missing: int = 0  # cells that are not there yet, for no reason but time
 
@@ -166,11 +182,13 @@ def _take_record(results: Results, row: Row, seed: int, folder: RunFolder, ident
     if record.setting != "inductive":
         results.notes[row.name] = record.setting
     linear = bool(results.study.evaluations[row.evaluation].get("linear"))
-    tasks = (record.labelling, record.note, record.way, record.query, record.tasks, record.seed)
+    protocol = Protocol.of(record)
+    results.protocols[row.name] = protocol
     scores = read_scores(folder.path, record) if results.seeds == 1 else None
     for number, result in enumerate(record.results):
         column: Column = LINEAR if linear else result.shot
         results.accuracies.setdefault((row.name, column), {})[seed] = result.accuracy
         if scores is not None:
-            one = OneSeed(result.interval, (*tasks, result.shot), scores[number])
+            tasks = (*protocol, record.seed, result.shot)
+            one = OneSeed(result.interval, tasks, scores[number])
             results.one_seed[row.name, column] = one

@@ -17,12 +17,12 @@ def claims_section(findings: Sequence[Finding]) -> str:
     if not findings:
         return ""
     lead = (
-        "Each claim is a difference, taken within every seed on the same tasks; ± is its 95 % "
-        "interval over seeds and tasks. <em>Held</em>: the interval lies where the paper says; "
-        "<em>not held</em>: it lies on the other side; <em>undecided</em>: it does not tell at "
-        "this budget, as one seed never does. Of several rows that one is compared with, and of "
-        "every number of shots, the one shown is nearest to refuting the claim. The paper's "
-        "difference is of the same shots, as far as it has them."
+        "Each claim is a difference, taken within every seed, on the same tasks where nothing else "
+        "is noted; ± is its 95 % interval over seeds and tasks. <em>Held</em>: the interval lies "
+        "where the paper says; <em>not held</em>: it lies on the other side; <em>undecided</em>: "
+        "it does not tell at this budget, as one seed never does. Of several rows that one is "
+        "compared with, and of every number of shots, the one shown is nearest to refuting the "
+        "claim. The paper's difference is of the same shots, as far as it has them."
     )
     rows = [_claim_row(finding) for finding in findings]
     names = ("the paper says", "verdict", "difference", "paper's", "judged by", "between")
@@ -63,7 +63,7 @@ def difference_section(study: Study, table: Table) -> str:
     reference = study.reference or study.rows[0].name
     lead = (
         f"What each row has more than <em>{text(reference)}</em>, in points, by the same tasks of "
-        f"every seed."
+        f"every seed where the protocol is the same."
     )
     if table.papers is not None:
         lead += (
@@ -154,7 +154,8 @@ def made_section(records: Sequence[Record], changes: Sequence[str], command: str
         told = dict.fromkeys(_protocol(record) for record in records)
         listed = ", ".join(f"{name} {value}" for name, value in records[-1].versions.items())
         body += (
-            "<p>Measured on, every seed with tasks of its own, the same for all rows:</p>"
+            "<p>Measured on, every seed with tasks of its own, which all rows of a protocol share:"
+            "</p>"
             f"<ul>{''.join(f'<li>{text(one)}</li>' for one in told)}</ul>"
             f'<p class="small">{text(listed)}</p>'
         )

@@ -31,7 +31,7 @@ def to_markdown(
     lines += ["", f"Accuracy in percent{beside}:", "", *_markdown(table)]
     if differences.lines:
         reference = study.reference or study.rows[0].name
-        lines += ["", f"What each has more than {reference}, on the same tasks, in points:", ""]
+        lines += ["", f"What each has more than {reference}, in points:", ""]
         lines += _markdown(differences, sign="+")
     if findings:
         lines += ["", *claims_markdown(findings)]
