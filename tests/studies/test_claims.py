@@ -191,6 +191,30 @@ def test_a_curve_falls_or_does_not():
     assert found.runs["A"][1].quantity("pseudo_accuracy", early=True) is None
 
 
+def with_losses(a, b) -> Results:
+    found = results((50.0,) * len(a), (50.0,) * len(b), (50.0,) * len(a))
+    for run, losses in (("A", a), ("B", b)):
+        found.runs[run] = {seed: trained(*[loss] * 10) for seed, loss in enumerate(losses)}
+    return found
+
+
+def test_percentages_are_true_ones():
+    """A third, not the 110 hundredths by which the logarithms differ."""
+    claim = Claim(says="", less="A", than=("B",), of="loss")
+    finding = judge(claim, with_losses((1.0, 1.0, 1.1), (3.0, 3.0, 3.3)))
+    assert (finding.judgement, finding.figure) == ("held", "-66.7 % (-66.7 to -66.7)")
+    finding = judge(claim, with_losses((2.0, 4.0), (1.0, 1.0)))
+    assert finding.figure == "+182.8 % (-96.5 to +23021.7)"  # 2 to the power 1.5 ± 12.71 / 2
+    assert judge(claim, with_losses((1.0,), (2.0,))).figure == "-50.0 %"
+
+
+@pytest.mark.parametrize(("margin", "verdict"), [(49, "held"), (51, "not held")])
+def test_half_as_long_is_less_by_fifty_percent(margin, verdict):
+    claim = Claim(says="", less="A", than=("B",), of="loss", margin=margin)
+    finding = judge(claim, with_losses((1.0, 1.0, 1.001), (2.0, 2.0, 2.0)))
+    assert (finding.judgement, finding.judged) == (verdict, f"by more than {margin} %")
+
+
 def test_a_claim_about_one_set_is_not_judged_on_others():
     claim = Claim(says="", better="A", than=("B",), only_on="fc100")
     verdicts = {}

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
 from pseudoshot.studies.results import Column, Results
 from pseudoshot.studies.statistics import Estimate, over_seeds
 from pseudoshot.studies.study import Claim, PaperFigures
@@ -32,10 +34,13 @@ class Finding:
         """The difference as a person reads it."""
         if self.difference is None:
             return ""
-        unit = "" if self.claim.of == "accuracy" else " %"
         known = math.isfinite(self.difference.interval)
-        interval = f" ± {self.difference.interval:.2f}" if known else ""
-        return f"{self.difference.value:+.2f}{interval}{unit}"
+        if self.claim.of == "accuracy":
+            interval = f" ± {self.difference.interval:.2f}" if known else ""
+            return f"{self.difference.value:+.2f}{interval}"
+        low, high = _ends(self.claim, self.difference)
+        interval = f" ({low:+.1f} to {high:+.1f})" if known else ""
+        return f"{as_percent(self.difference.value):+.1f} %{interval}"
 
     @property
     def between(self) -> str:
@@ -78,6 +83,23 @@ def shots_in_words(columns: Sequence[Column]) -> str:
     """
     *most, last = columns
     return f"{', '.join(map(str, most))} and {last} shots" if most else heading(last)
+
+
+def as_percent(logarithm: float) -> float:
+    """How many percent more a quantity is whose logarithm is more by so many hundredths.
+
+    >>> as_percent(100 * math.log(2)), as_percent(100 * math.log(1 / 2))
+    (100.0, -50.0)
+    """
+    with np.errstate(over="ignore"):
+        return 100 * float(np.expm1(logarithm / 100))
+
+
+def _ends(claim: Claim, difference: Estimate) -> tuple[float, float]:
+    """Of the interval, in points or percent as the margin is."""
+    if claim.of == "accuracy":
+        return difference.low, difference.high
+    return as_percent(difference.low), as_percent(difference.high)
 
 
 class _Case(NamedTuple):
@@ -229,7 +251,8 @@ def _more(ours: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, f
 
 def _verdict(claim: Claim, difference: Estimate) -> Judgement:
     """Nothing is said on one seed, whose interval is infinite."""
-    low, high, margin = difference.low, difference.high, claim.threshold
+    low, high = _ends(claim, difference)
+    margin = claim.threshold
     if claim.kind == "same":
         held, wrong = -margin < low and high < margin, low > margin or high < -margin
     elif claim.kind == "not_worse":

@@ -127,7 +127,7 @@ class Results:
         self, row: str, of: str, columns: Sequence[Column] = (), early: bool = False
     ) -> Mapping[int, float]:
         """By seed: the mean accuracy over some columns, or the logarithm of another quantity, in
-        percent, so that a difference is a percentage."""
+        hundredths, so that a difference is a ratio."""
         if of == "accuracy":
             return self._mean_accuracy(row, columns)
         run = next(r.run for r in self.study.rows if r.name == row)
