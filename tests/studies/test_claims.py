@@ -25,7 +25,7 @@ STUDY = read_study(
 
 def results(a, b, c=(0.0, 0.0, 0.0), shots=(1,)) -> Results:
     """Accuracies of the rows by seed, the same at every shot unless they come as a mapping."""
-    found = Results(STUDY, len(a))
+    found = Results(STUDY, 3)
     for row, given in {"A": a, "B": b, "C": c}.items():
         for shot in shots:
             values = given[shot] if isinstance(given, dict) else given
@@ -78,6 +78,31 @@ def test_several_rows_are_all_to_be_surpassed():
     assert (finding.judgement, finding.against) == ("undecided", "B")
     finding = judge(claim, results(LOWER, HIGHER, (40.0, 40.1, 40.0)))
     assert (finding.judgement, finding.against) == ("not held", "B")
+
+
+def test_of_many_rows_one_is_below_by_chance():
+    """A difference of -1.07 ± 0.76: enough against one row, not against one of two."""
+    low, b = (49.0, 49.0, 49.0), (50.0, 49.8, 50.4)
+    found = results(low, b, (40.0, 40.1, 40.2))
+    assert judge(Claim(says="", better="A", than=("B",)), found).judgement == "not held"
+    assert judge(Claim(says="", better="A", than=("B", "C")), found).judgement == "undecided"
+    above = results(b, low, low)  # all of several, which is rarer than one, needs no more than one
+    assert judge(Claim(says="", better="A", than=("B", "C")), above).judgement == "held"
+
+
+@pytest.mark.parametrize("cases", [1, 8])
+def test_all_is_not_denied_more_often_than_one_would_be(cases):
+    """Where nothing differs, in 2.5 % of repetitions."""
+    rng = np.random.default_rng(0)
+    claim = Claim(says="", better="A", than=("B",), shots="each")
+    shots, repetitions = range(1, cases + 1), 1_000
+    drawn = rng.normal(50, 1, (2, repetitions, cases, 3))
+    denied = 0
+    for a, b in zip(*drawn, strict=True):
+        rows = [dict(zip(shots, row, strict=True)) for row in (a, b)]
+        found = results(*rows, dict.fromkeys(shots, (0, 0, 0)), shots)
+        denied += judge(claim, found).judgement == "not held"
+    assert denied / repetitions == pytest.approx(0.025, abs=0.012)
 
 
 def test_where_the_gain_is_most():

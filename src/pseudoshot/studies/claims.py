@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pseudoshot.studies.results import Column, Results
-from pseudoshot.studies.statistics import Estimate, over_seeds
+from pseudoshot.studies.statistics import CONFIDENCE, Estimate, over_seeds
 from pseudoshot.studies.study import Claim, PaperFigures
 from pseudoshot.studies.tables import heading
 
@@ -116,7 +116,7 @@ def judge(claim: Claim, results: Results, papers: PaperFigures | None = None) ->
         found = {case: _difference(claim, case, results) for case in _cases(claim, results)}
     except _NotMeasuredError as reason:
         return Finding(claim, "not measured", note=str(reason))
-    verdicts = {case: _verdict(claim, estimate) for case, estimate in found.items()}
+    verdicts = {case: _verdict(claim, estimate, len(found)) for case, estimate in found.items()}
     order = ("not held", "undecided", "held")
     nearest = min(found, key=lambda c: (order.index(verdicts[c]), _support(claim, found[c])))
     return Finding(
@@ -249,19 +249,32 @@ def _more(ours: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, f
     return found
 
 
-def _verdict(claim: Claim, difference: Estimate) -> Judgement:
-    """Nothing is said on one seed, whose interval is infinite."""
+def _verdict(claim: Claim, difference: Estimate, cases: int) -> Judgement:
+    """Of one of so many cases. Nothing is said on one seed, whose interval is infinite."""
     low, high = _ends(claim, difference)
+    least, most = _ends(claim, _widened(difference, cases))
     margin = claim.threshold
     if claim.kind == "same":
-        held, wrong = -margin < low and high < margin, low > margin or high < -margin
+        held, wrong = -margin < low and high < margin, least > margin or most < -margin
     elif claim.kind == "not_worse":
-        held, wrong = low > -margin, high < -margin
+        held, wrong = low > -margin, most < -margin
     elif claim.kind in ("less", "falls"):
-        held, wrong = high < -margin, low > -margin
+        held, wrong = high < -margin, least > -margin
     else:
-        held, wrong = low > margin, high < margin
+        held, wrong = low > margin, most < margin
     return "held" if held else "not held" if wrong else "undecided"
+
+
+def _widened(difference: Estimate, cases: int) -> Estimate:
+    """With the interval that misses in one of so many cases no more often than the given one does
+    alone (Bonferroni's inequality)."""
+    from scipy.special import stdtrit  # takes a while to import
+
+    if difference.seeds == 1:
+        return difference
+    missed = (1 - CONFIDENCE) / 2
+    wide, usual = stdtrit(difference.seeds - 1, [1 - missed / cases, 1 - missed])
+    return replace(difference, interval=difference.interval * float(wide / usual))
 
 
 def _support(claim: Claim, difference: Estimate) -> float:

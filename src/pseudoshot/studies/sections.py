@@ -19,10 +19,11 @@ def claims_section(findings: Sequence[Finding]) -> str:
     lead = (
         "Each claim is a difference, taken within every seed, on the same tasks where nothing else "
         "is noted; ± is its 95 % interval over seeds and tasks. <em>Held</em>: the interval lies "
-        "where the paper says; <em>not held</em>: it lies on the other side; <em>undecided</em>: "
-        "it does not tell at this budget, as one seed never does. Of several rows that one is "
-        "compared with, and of every number of shots, the one shown is nearest to refuting the "
-        "claim. The paper's difference is of the same shots, as far as it has them."
+        "where the paper says; <em>not held</em>: it lies on the other side, where several rows or "
+        "shots are compared a wider one for all of them; <em>undecided</em>: it does not tell at "
+        "this budget, as one seed never does. Of several rows that one is compared with, and of "
+        "every number of shots, the one shown is nearest to refuting the claim. The paper's "
+        "difference is of the same shots, as far as it has them."
     )
     rows = [_claim_row(finding) for finding in findings]
     names = ("the paper says", "verdict", "difference", "paper's", "judged by", "between")
