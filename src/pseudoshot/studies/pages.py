@@ -64,7 +64,7 @@ def write_pages(studies: Sequence[Study], plan: Plan, shelf: Shelf) -> list[Path
         return pages
     index = plan.order.out / "index.html"
     write_text(index, _index(told, plan))
-    write_text(plan.order.out / "claims.md", _all_claims(told, plan.order))
+    write_text(plan.order.out / "claims.md", _all_claims(studies, told, plan))
     return [index, *pages]
 
 
@@ -77,13 +77,12 @@ def tell(study: Study, plan: Plan, shelf: Shelf) -> Told:
     papers = nearest_figures(study, plan.order.data, backbone)
     findings = tuple(judge(claim, results, papers) for claim in study.claims)
     differs = tuple(changes(study, results, plan.order))
-    repeat = command(study.file or study.name, plan.order)
-    return Told(study, results, papers, findings, differs, repeat)
+    return Told(study, results, papers, findings, differs, command(study, plan.order))
 
 
-def command(name: str, order: Order) -> str:
+def command(study: Study, order: Order) -> str:
     """What repeats a study."""
-    words = ["pseudoshot", "study", name, "--data", order.data]
+    words = ["pseudoshot", "study", study.file or study.name, "--data", order.data]
     if order.test != order.data.partition(":")[0]:
         words += ["--test", order.test]
     words += ["--budget", order.budget.given, "--seeds", str(order.seeds)]
@@ -173,11 +172,15 @@ def _index(told: Sequence[Told], plan: Plan) -> str:
     return _filled("The paper, study by study", lead, facts, [section("Studies", "", body)])
 
 
-def _all_claims(told: Sequence[Told], order: Order) -> str:
-    """What the paper claims, in one table per study."""
+def _all_claims(studies: Sequence[Study], told: Sequence[Told], plan: Plan) -> str:
+    """What the paper claims, in one table per study, of those that were skipped too."""
+    order = plan.order
     lines = [f"# Claims on {short_name(order.data)}, {order.budget}, {order.seeds} seeds", ""]
-    for one in told:
-        if one.findings:
-            lines += [f"## {one.study.title}", "", f"`{one.command}`", ""]
-            lines += [*claims_markdown(one.findings), ""]
+    findings = {one.study.name: one.findings for one in told}
+    for study in studies:
+        reason = plan.skipped.get(study.name)
+        unknown = [Finding(c, "not measured", note=f"skipped, {reason}") for c in study.claims]
+        if study.claims:
+            lines += [f"## {study.title}", "", f"`{command(study, order)}`", ""]
+            lines += [*claims_markdown(findings.get(study.name, unknown)), ""]
     return "\n".join(lines)

@@ -62,7 +62,7 @@ def claims_markdown(findings: Sequence[Finding]) -> list[str]:
     names = ("claim", "verdict", "difference", "paper's", "judged by", "between")
     lines = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
     for finding in findings:
-        note = f" ({finding.note})" if finding.note else ""
+        note = f": {finding.note}" if finding.note else ""
         verdict = f"**{finding.judgement}**{note}"
         figures = (finding.figure, finding.papers_figure, finding.judged)
         cells = (finding.claim.says, verdict, *figures, finding.between)

@@ -1,0 +1,136 @@
+"""Pages, Markdown and CSV of runs that were never trained: their records and logs are made up."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pseudoshot.evaluation.records import Record
+from pseudoshot.settings.resolve import resolve
+from pseudoshot.studies.budget import Budget
+from pseudoshot.studies.order import Order
+from pseudoshot.studies.pages import write_pages
+from pseudoshot.studies.plan import Job, Plan, Planned
+from pseudoshot.studies.shelf import Known, Shelf
+from pseudoshot.studies.study import Study, read_study
+
+STUDY = read_study(
+    "made-up",
+    """
+title = "Made up"
+where = "Table 0"
+asks = "What stands where."
+backbone = "conv4"
+curves = ["norm_mean"]
+[runs]
+"A" = {}
+"B" = { way = 5 }
+[evaluations]
+"plain" = {}
+[[paper]]
+backbone = "conv4"
+figures."A" = [40.0, 60.0, 70.0, 80.0]
+figures."B" = [41.0, 59.0, 70.0, 70.0]
+[[claims]]
+says = "A is better at the most shots"
+better = "A"
+than = ["B"]
+shots = "most"
+[[claims]]
+says = "A is shorter"
+less = "A"
+than = ["B"]
+of = "norm_mean"
+""",
+)
+SKIPPED = STUDY.model_copy(update={"name": "large", "title": "Large"})
+ACCURACIES = {"A": (50.0, 60.0), "B": (45.0, 58.0)}  # at 1 and 5 shots
+NORMS = {"A": 2.0, "B": 4.0}
+
+
+def order(out: Path, seeds: int) -> Order:
+    return Order("glyphs", "glyphs", Budget(seconds=60.0), seeds, 100, out)
+
+
+def made_up(out: Path, seeds: int, studies: tuple[Study, ...] = (STUDY,)) -> tuple[Plan, Shelf]:
+    """A plan whose runs are all done."""
+    plan, shelf = Plan(order(out, seeds)), Shelf(out)
+    for study in studies:
+        for row in study.rows:
+            for seed in range(seeds):
+                identity = f"{row.run}{seed}"
+                planned = Planned(identity, {"seed": seed}, None, row.run, identity)
+                plan.jobs[identity] = Job(planned)
+                plan.cells[study.name, row, seed] = identity, "measure"
+                write_run(shelf, identity, row.run, seed)
+    return plan, shelf
+
+
+def write_run(shelf: Shelf, identity: str, run: str, seed: int) -> None:
+    folder = shelf.run(identity)
+    (folder.path / "evaluations").mkdir(parents=True)
+    folder.write_settings(resolve({"data": "glyphs", "seed": seed}))
+    log = [
+        {
+            "step": 10 * n,
+            "epoch": n,
+            "norm_mean": NORMS[run] + seed / 10,
+            "norm_std": 0.5,
+            "loss": 1.0,
+        }
+        for n in range(1, 11)
+    ]
+    folder.log_path.write_text(
+        "".join(json.dumps({**r, "cpu_seconds": r["step"] / 100}) + "\n" for r in log)
+    )
+    name = f"20260101T000000Z-{seed:08x}"
+    results = [
+        {"shot": shot, "accuracy": value + seed / 10, "interval": 0.5}
+        for shot, value in zip((1, 5), ACCURACIES[run], strict=True)
+    ]
+    record = Record.model_validate(
+        {
+            "id": name,
+            "time": "2026-01-01T00:00:00Z",
+            "measured": "trained",
+            "data": "glyphs",
+            "fingerprint": "",
+            "labelling": "labels",
+            "note": "",
+            "way": 5,
+            "query": 15,
+            "tasks": 100,
+            "seed": seed,
+            "similarity": "sns",
+            "classifier": "prototype",
+            "setting": "inductive",
+            "results": results,
+            "versions": {"pseudoshot": "0.1.0", "torch": "2.0"},
+        }
+    )
+    (folder.path / "evaluations.jsonl").write_text(record.model_dump_json() + "\n")
+    scores = np.full((2, 100), 50, np.float32)
+    np.save(folder.path / "evaluations" / f"{name}.npy", scores)
+    shelf.remember(identity, Known(key=identity, trained=True, evaluated={"measure": name}))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Path:
+    """Three seeds, and a study that is too large."""
+    out = tmp_path_factory.mktemp("written")
+    plan, shelf = made_up(out, 3)
+    plan.skipped["large"] = "it needs 10h"
+    write_pages([STUDY, SKIPPED], plan, shelf)
+    return out
+
+
+def test_all_claims_are_listed_with_the_papers_difference(written):
+    text = (written / "claims.md").read_text()
+    assert (
+        "| A is better at the most shots | **held** | +2.00 ± 0.00 | +1.00 | 5 shots | A and B |"
+        in text
+    )
+    assert text.count("**not measured**: skipped, it needs 10h") == len(SKIPPED.claims)
+    page = (written / "made-up.html").read_text()
+    assert '<td class="number">+1.00</td><td>5 shots</td><td>A and B</td>' in page
