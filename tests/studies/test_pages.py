@@ -9,11 +9,14 @@ import pytest
 from pseudoshot.evaluation.records import Record
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies.budget import Budget
+from pseudoshot.studies.claims import Finding, judge
 from pseudoshot.studies.order import Order
 from pseudoshot.studies.pages import write_pages
 from pseudoshot.studies.plan import Job, Plan, Planned
-from pseudoshot.studies.shelf import Known, Shelf
+from pseudoshot.studies.results import Results, read_results
+from pseudoshot.studies.shelf import TRAINING, Known, Shelf
 from pseudoshot.studies.study import Study, read_study
+from pseudoshot.studies.tables import accuracy_table
 
 STUDY = read_study(
     "made-up",
@@ -134,3 +137,38 @@ def test_all_claims_are_listed_with_the_papers_difference(written):
     assert text.count("**not measured**: skipped, it needs 10h") == len(SKIPPED.claims)
     page = (written / "made-up.html").read_text()
     assert '<td class="number">+1.00</td><td>5 shots</td><td>A and B</td>' in page
+
+
+def read(plan: Plan, shelf: Shelf) -> tuple[Results, Finding]:
+    results = read_results(STUDY, plan, shelf)
+    return results, judge(STUDY.claims[0], results)
+
+
+def test_one_seed_that_is_refused_leaves_the_others(tmp_path):
+    plan, shelf = made_up(tmp_path, 4)
+    shelf.refuse("B2", TRAINING, "no room on the disk")
+    results, finding = read(plan, shelf)
+    assert (finding.judgement, finding.difference.seeds) == ("held", 3)
+    assert finding.note == "without seed 2 of B"
+    lines = {line.name: line for line in accuracy_table(STUDY, results, None).lines}
+    assert lines["B"].reason == "seed 2: no room on the disk"
+    assert lines["B"].cells[0].ours.seeds == 3
+
+
+def test_a_row_without_any_seed_has_the_first_reason(tmp_path):
+    plan, shelf = made_up(tmp_path, 2)
+    for identity in ("B0", "B1"):
+        shelf.refuse(identity, TRAINING, f"no {identity}")
+    _, finding = read(plan, shelf)
+    assert (finding.judgement, finding.note) == ("not measured", "B: no B0")
+
+
+def test_scores_that_cannot_be_read_are_a_reason_of_their_row(tmp_path):
+    plan, shelf = made_up(tmp_path, 1)
+    (scores,) = shelf.run("B0").path.glob("evaluations/*.npy")
+    scores.write_bytes(b"broken")
+    results, finding = read(plan, shelf)
+    assert (finding.judgement, finding.note) == ("undecided", "one seed")
+    lines = {line.name: line for line in accuracy_table(STUDY, results, None).lines}
+    assert lines["B"].reason.startswith("seed 0: the scores of the tasks in")
+    assert (lines["A"].cells[0].words(), lines["B"].cells[0].words()) == ("50.00 ± 0.50", "45.00")

@@ -126,12 +126,12 @@ def judge(claim: Claim, results: Results, papers: PaperFigures | None = None) ->
         nearest.rival,
         nearest.columns,
         papers_difference(claim, nearest.rival, nearest.columns, papers),
-        "; ".join([*_notes(claim, found, papers), *_unlike(claim, results)]),
+        "; ".join(_notes(claim, found, results, papers)),
     )
 
 
 def _notes(
-    claim: Claim, found: Mapping[_Case, Estimate], papers: PaperFigures | None
+    claim: Claim, found: Mapping[_Case, Estimate], results: Results, papers: PaperFigures | None
 ) -> Iterator[str]:
     """What is to be known beside the verdict."""
     if any(estimate.seeds == 1 for estimate in found.values()):
@@ -140,6 +140,10 @@ def _notes(
     if denied is not None:
         place = f" ({denied.rival}, {shots_in_words(denied.columns)})" if len(found) > 1 else ""
         yield f"not so in the paper's own table{place}"
+    for row in (claim.row, *claim.than):
+        if seeds := results.without(row):
+            yield f"without seed {', '.join(map(str, seeds))} of {row}"
+    yield from _unlike(claim, results)
 
 
 def _unlike(claim: Claim, results: Results) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pseudoshot.studies.plan import Plan
 from pseudoshot.studies.shelf import TRAINING, Shelf
 from pseudoshot.studies.statistics import Estimate, over_seeds
 from pseudoshot.studies.study import LINEAR, Row, Study
+from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.run_folder import RunFolder
 
 Column: TypeAlias = int | str  # a number of shots, or the linear evaluation
@@ -95,7 +96,8 @@ class Results:
     accuracies: dict[tuple[str, Column], dict[int, float]] = field(default_factory=dict)
     one_seed: dict[tuple[str, Column], OneSeed] = field(default_factory=dict)  # where there is one
     runs: dict[str, dict[int, Trained]] = field(default_factory=dict)  # by name of run
-    reasons: dict[str, str] = field(default_factory=dict)  # by row
+    reasons: dict[str, str] = field(default_factory=dict)  # by row, where no seed has a figure
+    gaps: dict[str, dict[int, str]] = field(default_factory=dict)  # by row and seed: a reason
     notes: dict[str, str] = field(default_factory=dict)  # by row, where others do not compare
     protocols: dict[str, Protocol] = field(default_factory=dict)  # by row
     records: list[Record] = field(default_factory=list)
@@ -107,6 +109,18 @@ class Results:
         found = set.intersection(*of) if of else {column for _, column in self.accuracies}
         numbers = sorted(c for c in found if isinstance(c, int))
         return [*numbers, *([LINEAR] if LINEAR in found else [])]
+
+    def without(self, row: str) -> list[int]:
+        """The seeds that a row cannot have."""
+        there = {
+            seed for (name, _), found in self.accuracies.items() if name == row for seed in found
+        }
+        return sorted(self.gaps.get(row, {}).keys() - there)
+
+    def reason(self, row: str) -> str:
+        """Why something of a row is missing; "": nothing is, or for no reason but time."""
+        gaps = self.gaps.get(row, {})
+        return self.reasons.get(row) or "; ".join(f"seed {s}: {why}" for s, why in gaps.items())
 
     def accuracy(self, row: str, column: Column) -> Estimate | None:
         values = self.accuracies.get((row, column))
@@ -145,14 +159,11 @@ class Results:
 def read_results(study: Study, plan: Plan, shelf: Shelf) -> Results:
     """As far as they are there."""
     results = Results(study, plan.order.seeds, plan.order.data)
-    for (name, run), reason in plan.refused.items():
-        if name == study.name:
-            results.reasons |= {row.name: reason for row in study.rows if row.run == run}
     for row, seed, run, evaluation in _cells(study, plan):
         known, refused = shelf.known(run), shelf.refused(run)
         told = refused.get(TRAINING) or refused.get(evaluation)
         if told:
-            results.reasons[row.name] = told
+            results.gaps.setdefault(row.name, {})[seed] = told
             continue
         if not known.trained or evaluation not in known.evaluated:
             results.missing += 1
@@ -163,6 +174,12 @@ def read_results(study: Study, plan: Plan, shelf: Shelf) -> Results:
         trained = Trained(folder.path, folder.read_settings(), folder.read_log(), steps)
         results.runs.setdefault(row.run, {})[seed] = trained
         _take_record(results, row, seed, folder, known.evaluated[evaluation])
+    measured = {row for row, _ in results.accuracies}
+    for row in study.rows:
+        refused_run = plan.refused.get((study.name, row.run))
+        reasons = [*results.gaps.get(row.name, {}).values(), *filter(None, [refused_run])]
+        if reasons and row.name not in measured:
+            results.reasons[row.name] = reasons[0]
     return results
 
 
@@ -175,7 +192,8 @@ def _cells(study: Study, plan: Plan) -> Iterator[tuple[Row, int, str, str]]:
 def _take_record(results: Results, row: Row, seed: int, folder: RunFolder, identity: str) -> None:
     found = [record for record in read_records(folder.path) if record.id == identity]
     if not found:
-        results.reasons[row.name] = f"the record {identity} of '{folder.path}' is lost"
+        lost = f"the record {identity} of '{folder.path}' is lost"
+        results.gaps.setdefault(row.name, {})[seed] = lost
         return
     record = found[0]
     results.records.append(record)
@@ -184,7 +202,12 @@ def _take_record(results: Results, row: Row, seed: int, folder: RunFolder, ident
     linear = bool(results.study.evaluations[row.evaluation].get("linear"))
     protocol = Protocol.of(record)
     results.protocols[row.name] = protocol
-    scores = read_scores(folder.path, record) if results.seeds == 1 else None
+    scores = None
+    if results.seeds == 1:
+        try:
+            scores = read_scores(folder.path, record)
+        except PseudoshotError as error:  # the figure stands, without an interval
+            results.gaps.setdefault(row.name, {})[seed] = str(error)
     for number, result in enumerate(record.results):
         column: Column = LINEAR if linear else result.shot
         results.accuracies.setdefault((row.name, column), {})[seed] = result.accuracy

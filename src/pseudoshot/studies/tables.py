@@ -33,7 +33,7 @@ class Cell:
 class Line:
     name: str
     cells: tuple[Cell, ...]
-    reason: str = ""  # why there is nothing of ours
+    reason: str = ""  # why something of ours is missing
     note: str = ""  # why it cannot be compared with the others
 
 
@@ -77,7 +77,7 @@ def accuracy_table(study: Study, results: Results, papers: PaperFigures | None) 
         Line(
             name,
             _cells(name, columns, results, papers),
-            results.reasons.get(name, ""),
+            results.reason(name),
             results.notes.get(name, ""),
         )
         for name in names
