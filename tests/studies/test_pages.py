@@ -172,3 +172,14 @@ def test_scores_that_cannot_be_read_are_a_reason_of_their_row(tmp_path):
     lines = {line.name: line for line in accuracy_table(STUDY, results, None).lines}
     assert lines["B"].reason.startswith("seed 0: the scores of the tasks in")
     assert (lines["A"].cells[0].words(), lines["B"].cells[0].words()) == ("50.00 ± 0.50", "45.00")
+
+
+def test_what_is_claimed_about_beside_accuracy_has_a_table(written):
+    """Lengths of 2.0, 2.1 and 2.2: 2.1 ± 0.25."""
+    text = (written / "made-up.md").read_text()
+    assert (
+        "| | length of the embeddings |\n|---|---|\n| A | 2.1 ± 0.25 |\n| B | 4.1 ± 0.25 |" in text
+    )
+    page = (written / "made-up.html").read_text()
+    assert '<th scope="row">B</th><td class="number">4.1 ± 0.25</td>' in page
+    assert "| A is shorter | **held** | -48.8 % " in text

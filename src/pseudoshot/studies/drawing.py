@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from pseudoshot.report.curves import CURVES
 from pseudoshot.report.markup import figure, image, text
@@ -17,6 +18,7 @@ from pseudoshot.studies.results import Results
 from pseudoshot.studies.study import Study
 from pseudoshot.studies.tables import Cell, Line, Table, heading
 
+_Numbers: TypeAlias = npt.NDArray[np.float64]
 _POINTS = 100  # of a curve
 _MOST_BARS = 12  # side by side; more rows are drawn one below the other
 
@@ -133,25 +135,37 @@ def curves(study: Study, results: Results) -> list[str]:
 
 
 def _curve(key: str, results: Results) -> str:
-    told = next(curve for curve in CURVES if curve.key == key)
+    curve = next(curve for curve in CURVES if curve.key == key)
     plot, axes = new_plot(6.4, 3.0)
     for position, (name, by_seed) in enumerate(results.runs.items()):
-        points = [_points(trained.log, key) for trained in by_seed.values()]
-        points = [p for p in points if len(p)]
-        if not points:
+        logs = [trained.log for trained in by_seed.values()]
+        steps, mean = _mean_curve(logs, key)
+        if not len(steps):
             continue
-        end = min(float(p[-1, 0]) for p in points)
-        grid = np.linspace(max(float(p[0, 0]) for p in points), end, _POINTS)
-        mean = np.mean([np.interp(grid, p[:, 0], p[:, 1]) for p in points], 0)
-        axes.plot(grid, mean, color=colour(position), linewidth=1.6, label=name)
+        axes.plot(steps, mean, color=colour(position), linewidth=1.6, label=name)
+        around, deviation = _mean_curve(logs, curve.band)
+        if len(around):
+            deviation = np.interp(steps, around, deviation)
+            low, high = mean - deviation, mean + deviation
+            axes.fill_between(steps, low, high, color=colour(position), alpha=0.15, linewidth=0)
     if not axes.lines:
         return ""
     if key in ("norm_mean", "gradient_norm"):
         axes.set_yscale("log")
     axes.set_xlabel("steps", color=GRAY)
-    axes.set_ylabel(told.axis.removesuffix(" ± deviation"), color=GRAY)
+    axes.set_ylabel(curve.axis, color=GRAY)
     _legend(plot, axes, len(results.runs))
-    return _figure(plot, told.title, f"<strong>{told.title}.</strong> {told.meaning}")
+    return _figure(plot, curve.title, f"<strong>{curve.title}.</strong> {curve.meaning}")
+
+
+def _mean_curve(logs: Sequence[Sequence[dict[str, Any]]], key: str) -> tuple[_Numbers, _Numbers]:
+    """Steps, and the mean over seeds there; nothing where no log has it."""
+    points = [found for log in logs if len(found := _points(log, key))]
+    if not points:
+        return np.empty(0), np.empty(0)
+    end = min(float(p[-1, 0]) for p in points)
+    steps = np.linspace(max(float(p[0, 0]) for p in points), end, _POINTS)
+    return steps, np.mean([np.interp(steps, p[:, 0], p[:, 1]) for p in points], 0)
 
 
 def maps(results: Results) -> list[str]:
@@ -167,7 +181,7 @@ def maps(results: Results) -> list[str]:
     return found
 
 
-def _points(log: Sequence[dict[str, Any]], key: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _points(log: Sequence[dict[str, Any]], key: str) -> _Numbers:
     rows = [(r["step"], r[key]) for r in log if isinstance(r.get(key), int | float)]
     return np.array([row for row in rows if math.isfinite(row[1])], float).reshape(-1, 2)
 

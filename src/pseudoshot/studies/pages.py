@@ -26,6 +26,7 @@ from pseudoshot.studies.sections import (
     difference_section,
     made_section,
     plots_section,
+    quantity_section,
     wide_table,
 )
 from pseudoshot.studies.shelf import Shelf
@@ -112,6 +113,7 @@ def _page(told: Told, order: Order, tables: tuple[Table, Table]) -> str:
         claims_section(told.findings),
         accuracy_section(table, results.seeds),
         difference_section(study, differences),
+        quantity_section(study, results),
         plots_section(study, results, table),
         cost_section(results),
         made_section(results.records, told.changes, told.command),

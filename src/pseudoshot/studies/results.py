@@ -110,6 +110,12 @@ class Results:
         numbers = sorted(c for c in found if isinstance(c, int))
         return [*numbers, *([LINEAR] if LINEAR in found else [])]
 
+    def quantity(self, run: str, name: str) -> Estimate | None:
+        """Of a run, over its seeds: a curve at the end of the training, or what a step took."""
+        values = [trained.quantity(name) for trained in self.runs.get(run, {}).values()]
+        known = [value for value in values if value is not None]
+        return over_seeds(known) if known else None
+
     def without(self, row: str) -> list[int]:
         """The seeds that a row cannot have."""
         there = {

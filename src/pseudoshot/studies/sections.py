@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pseudoshot.evaluation.records import Record
 from pseudoshot.report.markup import section, text
@@ -10,7 +10,16 @@ from pseudoshot.studies.claims import Finding
 from pseudoshot.studies.drawing import bars, curves, lines_along, maps
 from pseudoshot.studies.results import Results
 from pseudoshot.studies.study import Study
-from pseudoshot.studies.tables import Cell, Table, cost_table, heading
+from pseudoshot.studies.tables import (
+    QUANTITY_HEADINGS,
+    QUANTITY_LEAD,
+    Cell,
+    Table,
+    cost_table,
+    heading,
+    in_digits,
+    quantity_table,
+)
 
 
 def claims_section(findings: Sequence[Finding]) -> str:
@@ -74,6 +83,20 @@ def difference_section(study: Study, table: Table) -> str:
     return section("Differences", lead, _table(table, signed=True))
 
 
+def quantity_section(study: Study, results: Results) -> str:
+    table = quantity_table(study, results)
+    if not table:
+        return ""
+    names = [QUANTITY_HEADINGS[name] for name in next(iter(table.values()))]
+    rows = [_number_row(run, map(in_digits, of_run.values())) for run, of_run in table.items()]
+    return section("Beside accuracy", QUANTITY_LEAD, wide_table(("", *names), rows))
+
+
+def _number_row(name: str, values: Iterable[str]) -> str:
+    cells = "".join(f'<td class="number">{text(value)}</td>' for value in values)
+    return f'<tr><th scope="row">{text(name)}</th>{cells}</tr>'
+
+
 def wide_table(names: Sequence[str], rows: Sequence[str]) -> str:
     """Columns of these names over rows of HTML; scrolled where a screen is narrow."""
     cells = "".join(f'<th scope="col">{text(name)}</th>' for name in names)
@@ -135,10 +158,7 @@ def plots_section(study: Study, results: Results, table: Table) -> str:
 def cost_section(results: Results) -> str:
     if not results.runs:
         return ""
-    rows = []
-    for name, *told in cost_table(results):
-        cells = "".join(f'<td class="number">{text(value)}</td>' for value in told)
-        rows.append(f'<tr><th scope="row">{text(name)}</th>{cells}</tr>')
+    rows = [_number_row(name, values) for name, *values in cost_table(results)]
     names = ("run", "steps", "CPU time of a step", "CPU seconds of each seed", "run folders")
     lead = (
         "Time of the processor, on one thread, over all resumptions; what was lost when a process "

@@ -122,6 +122,41 @@ def difference_table(study: Study, results: Results, papers: PaperFigures | None
     return Table(tuple(columns), tuple(lines), papers)
 
 
+QUANTITY_HEADINGS = {
+    "loss": "loss",
+    "pseudo_accuracy": "validation accuracy without labels, %",
+    "norm_mean": "length of the embeddings",
+    "gradient_norm": "length of their gradients",
+    "step_seconds": "CPU seconds of a step",
+}
+
+
+QUANTITY_LEAD = (
+    "Mean over seeds ± 95 % interval: of curves over the last fifth of the training, of a step the "
+    "median over the training."
+)
+
+
+def quantity_table(study: Study, results: Results) -> dict[str, dict[str, Estimate | None]]:
+    """By run, all that is claimed about beside accuracy."""
+    names = dict.fromkeys(claim.of for claim in study.claims if claim.of != "accuracy")
+    if not names:
+        return {}
+    return {run: {name: results.quantity(run, name) for name in names} for run in results.runs}
+
+
+def in_digits(estimate: Estimate | None) -> str:
+    """Of any size.
+
+    >>> in_digits(Estimate(0.012345, 0.00123, 3)), in_digits(Estimate(12345.6, math.inf, 1))
+    ('0.01235 ± 0.0012', '1.235e+04')
+    """
+    if estimate is None:
+        return "-"
+    interval = f" ± {estimate.interval:.2g}" if math.isfinite(estimate.interval) else ""
+    return f"{estimate.value:.4g}{interval}"
+
+
 class Cost(NamedTuple):
     """Of a run, in words."""
 

@@ -5,12 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pseudoshot.studies.claims import Finding
 from pseudoshot.studies.results import Results
+from pseudoshot.studies.statistics import Estimate
 from pseudoshot.studies.study import Study
-from pseudoshot.studies.tables import Cell, Cost, Line, Table, cost_table, heading
+from pseudoshot.studies.tables import (
+    QUANTITY_HEADINGS,
+    QUANTITY_LEAD,
+    Cell,
+    Cost,
+    Line,
+    Table,
+    cost_table,
+    heading,
+    in_digits,
+    quantity_table,
+)
 
 
 def to_markdown(
@@ -35,6 +47,8 @@ def to_markdown(
         lines += _markdown(differences, sign="+")
     if findings:
         lines += ["", *claims_markdown(findings)]
+    if quantities := quantity_table(study, results):
+        lines += ["", QUANTITY_LEAD, "", *_quantity_markdown(quantities)]
     if results.runs:
         lines += ["", "What each run cost, on one thread:", "", *_cost_markdown(results)]
     return "\n".join(lines) + "\n"
@@ -68,6 +82,13 @@ def claims_markdown(findings: Sequence[Finding]) -> list[str]:
         cells = (finding.claim.says, verdict, *figures, finding.between)
         lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def _quantity_markdown(quantities: Mapping[str, Mapping[str, Estimate | None]]) -> list[str]:
+    names = [QUANTITY_HEADINGS[name] for name in next(iter(quantities.values()))]
+    rows = [(run, *map(in_digits, of_run.values())) for run, of_run in quantities.items()]
+    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+    return [*lines, *("| " + " | ".join(cells) + " |" for cells in rows)]
 
 
 def _cost_markdown(results: Results) -> list[str]:
