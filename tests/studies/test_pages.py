@@ -1,5 +1,6 @@
 """Pages, Markdown and CSV of runs that were never trained: their records and logs are made up."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -183,3 +184,26 @@ def test_what_is_claimed_about_beside_accuracy_has_a_table(written):
     page = (written / "made-up.html").read_text()
     assert '<th scope="row">B</th><td class="number">4.1 ± 0.25</td>' in page
     assert "| A is shorter | **held** | -48.8 % " in text
+
+
+def test_a_line_of_the_csv_says_all_that_its_figure_depends_on(written):
+    rows = list(csv.DictReader((written / "made-up.csv").open()))
+    (row,) = (row for row in rows if (row["row"], row["shots"]) == ("B", "5"))
+    expected = {"data": "glyphs", "backbone": "conv4", "budget": "60s", "measured_on": "glyphs"}
+    expected |= {"way": "5", "query": "15", "tasks": "100", "norm_mean": "4.1", "seeds": "3"}
+    expected |= {"seed_0": "58.0000", "seed_1": "58.1000", "seed_2": "58.2000", "paper": "59.00"}
+    assert {name: row[name] for name in expected} == expected
+    assert float(row["norm_mean_interval"]) == pytest.approx(0.2484, abs=1e-4)
+
+
+def test_the_markdown_says_how_it_was_measured_and_what_is_missing(written, tmp_path):
+    text = (written / "made-up.md").read_text()
+    assert (
+        "Measured with pseudoshot 0.1.0, torch 2.0 on:\n\n- glyphs: 5 classes, 15 queries" in text
+    )
+    assert "What is missing" not in text
+    plan, shelf = made_up(tmp_path, 2)
+    shelf.refuse("B1", TRAINING, "no room on the disk")
+    write_pages([STUDY], plan, shelf)
+    text = (tmp_path / "made-up.md").read_text()
+    assert "What is missing:\n\n- B: seed 1: no room on the disk" in text

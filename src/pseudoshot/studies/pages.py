@@ -102,7 +102,7 @@ def _write_study(told: Told, order: Order) -> Path:
     write_text(page, _page(told, order, tables))
     markdown = to_markdown(study, results, tables, told.findings, told.changes, told.command)
     write_text(page.with_suffix(".md"), markdown)
-    write_text(page.with_suffix(".csv"), to_csv(study, results, tables))
+    write_text(page.with_suffix(".csv"), to_csv(study, results, tables, order.budget.given))
     return page
 
 
@@ -116,7 +116,7 @@ def _page(told: Told, order: Order, tables: tuple[Table, Table]) -> str:
         quantity_section(study, results),
         plots_section(study, results, table),
         cost_section(results),
-        made_section(results.records, told.changes, told.command),
+        made_section(results, told.changes, told.command),
     ]
     spent = sum(t.cpu_seconds for runs in results.runs.values() for t in runs.values())
     facts = {

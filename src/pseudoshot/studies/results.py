@@ -76,6 +76,14 @@ class Protocol(NamedTuple):
     def of(cls, record: Record) -> Protocol:
         return cls(*(getattr(record, name) for name in cls._fields))
 
+    @property
+    def words(self) -> str:
+        note = f", {self.note}" if self.note else ""
+        return (
+            f"{self.data}: {self.way} classes, {self.query} queries of each, {self.tasks:,} "
+            f"tasks{note}"
+        )
+
 
 @dataclass(frozen=True)
 class OneSeed:
@@ -109,6 +117,17 @@ class Results:
         found = set.intersection(*of) if of else {column for _, column in self.accuracies}
         numbers = sorted(c for c in found if isinstance(c, int))
         return [*numbers, *([LINEAR] if LINEAR in found else [])]
+
+    @property
+    def measured_on(self) -> list[str]:
+        """The protocols, in words."""
+        return list(dict.fromkeys(protocol.words for protocol in self.protocols.values()))
+
+    @property
+    def versions(self) -> str:
+        """Of the software that measured last."""
+        last = self.records[-1].versions if self.records else {}
+        return ", ".join(f"{name} {version}" for name, version in last.items())
 
     def quantity(self, run: str, name: str) -> Estimate | None:
         """Of a run, over its seeds: a curve at the end of the training, or what a step took."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pseudoshot.evaluation.records import Record
 from pseudoshot.report.markup import section, text
 from pseudoshot.studies.claims import Finding
 from pseudoshot.studies.drawing import bars, curves, lines_along, maps
@@ -168,25 +167,16 @@ def cost_section(results: Results) -> str:
     return section("Cost", lead, wide_table(names, rows))
 
 
-def made_section(records: Sequence[Record], changes: Sequence[str], command: str) -> str:
-    differs = "".join(f"<li>{text(change)}</li>" for change in changes)
-    body = f"<p>Differs from the paper's in:</p><ul>{differs}</ul>" if differs else ""
-    if records:
-        told = dict.fromkeys(_protocol(record) for record in records)
-        listed = ", ".join(f"{name} {value}" for name, value in records[-1].versions.items())
+def made_section(results: Results, changes: Sequence[str], command: str) -> str:
+    body = f"<p>Differs from the paper's in:</p>{_list(changes)}" if changes else ""
+    if results.records:
         body += (
             "<p>Measured on, every seed with tasks of its own, which all rows of a protocol share:"
-            "</p>"
-            f"<ul>{''.join(f'<li>{text(one)}</li>' for one in told)}</ul>"
-            f'<p class="small">{text(listed)}</p>'
+            f'</p>{_list(results.measured_on)}<p class="small">{text(results.versions)}</p>'
         )
     lead = f"Repeat it: <code>{text(command)}</code>"
     return section("How this was made", lead, body)
 
 
-def _protocol(record: Record) -> str:
-    note = f", {record.note}" if record.note else ""
-    return (
-        f"{record.data}: {record.way} classes, {record.query} queries of each, {record.tasks:,} "
-        f"tasks{note}"
-    )
+def _list(items: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>"
