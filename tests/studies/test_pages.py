@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from pseudoshot.studies.plan import Job, Plan, Planned
 from pseudoshot.studies.results import Results, read_results
 from pseudoshot.studies.shelf import TRAINING, Known, Shelf
 from pseudoshot.studies.study import Study, read_study
-from pseudoshot.studies.tables import accuracy_table
+from pseudoshot.studies.tables import accuracy_table, difference_table
+from pseudoshot.studies.text_files import to_markdown
 
 STUDY = read_study(
     "made-up",
@@ -184,6 +186,19 @@ def test_what_is_claimed_about_beside_accuracy_has_a_table(written):
     page = (written / "made-up.html").read_text()
     assert '<th scope="row">B</th><td class="number">4.1 ± 0.25</td>' in page
     assert "| A is shorter | **held** | -48.8 % " in text
+
+
+def test_the_example_of_contributing_is_a_study_in_ten_lines(tmp_path):
+    guide = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+    (example,) = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
+    study = read_study("mine", example)
+    assert len(example.splitlines()) == 10
+    assert [row.name for row in study.rows] == ["5 ways", "64 ways"]
+    assert study.reference_row == "5 ways"
+    results = Results(study, 1)
+    tables = accuracy_table(study, results, None), difference_table(study, results, None)
+    text = to_markdown(study, results, tables, (), (), "repeat")
+    assert text.startswith("## Ways of a training task\n\n\n\n`repeat`")  # nothing of the paper
 
 
 def test_a_line_of_the_csv_says_all_that_its_figure_depends_on(written):

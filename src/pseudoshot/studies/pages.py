@@ -43,7 +43,7 @@ from pseudoshot.tools.files import write_text
 
 
 @dataclass(frozen=True)
-class Told:
+class Account:
     """What a page says of a study."""
 
     study: Study
@@ -56,20 +56,22 @@ class Told:
 
 def write_pages(studies: Sequence[Study], plan: Plan, shelf: Shelf) -> list[Path]:
     """Those of all studies that are not skipped, and the index where there are several."""
-    told = [tell(study, plan, shelf) for study in studies if study.name not in plan.skipped]
-    pages = [_write_study(one, plan.order) for one in told]
-    for one in told:
+    accounts = [
+        account_of(study, plan, shelf) for study in studies if study.name not in plan.skipped
+    ]
+    pages = [_write_study(one, plan.order) for one in accounts]
+    for one in accounts:
         if one.changes:
             say(f"{one.study.name} differs from the paper in {'; '.join(one.changes)}")
     if len(studies) == 1:
         return pages
     index = plan.order.out / "index.html"
-    write_text(index, _index(told, plan))
-    write_text(plan.order.out / "claims.md", _all_claims(studies, told, plan))
+    write_text(index, _index(accounts, plan))
+    write_text(plan.order.out / "claims.md", _all_claims(studies, accounts, plan))
     return [index, *pages]
 
 
-def tell(study: Study, plan: Plan, shelf: Shelf) -> Told:
+def account_of(study: Study, plan: Plan, shelf: Shelf) -> Account:
     results = read_results(study, plan, shelf)
     backbone = next(
         (t.settings.backbone.name for runs in results.runs.values() for t in runs.values()),
@@ -78,7 +80,7 @@ def tell(study: Study, plan: Plan, shelf: Shelf) -> Told:
     papers = nearest_figures(study, plan.order.data, backbone)
     findings = tuple(judge(claim, results, papers) for claim in study.claims)
     differs = tuple(changes(study, results, plan.order))
-    return Told(study, results, papers, findings, differs, command(study, plan.order))
+    return Account(study, results, papers, findings, differs, command(study, plan.order))
 
 
 def command(study: Study, order: Order) -> str:
@@ -94,33 +96,35 @@ def command(study: Study, order: Order) -> str:
     return shlex.join([*words, "--out", str(order.out)])
 
 
-def _write_study(told: Told, order: Order) -> Path:
-    study, results, papers = told.study, told.results, told.papers
+def _write_study(account: Account, order: Order) -> Path:
+    study, results, papers = account.study, account.results, account.papers
     tables = accuracy_table(study, results, papers), difference_table(study, results, papers)
     page = order.out / f"{study.name}.html"
     order.out.mkdir(parents=True, exist_ok=True)
-    write_text(page, _page(told, order, tables))
-    markdown = to_markdown(study, results, tables, told.findings, told.changes, told.command)
+    write_text(page, _page(account, order, tables))
+    markdown = to_markdown(
+        study, results, tables, account.findings, account.changes, account.command
+    )
     write_text(page.with_suffix(".md"), markdown)
     write_text(page.with_suffix(".csv"), to_csv(study, results, tables, order.budget.given))
     return page
 
 
-def _page(told: Told, order: Order, tables: tuple[Table, Table]) -> str:
-    study, results = told.study, told.results
+def _page(account: Account, order: Order, tables: tuple[Table, Table]) -> str:
+    study, results = account.study, account.results
     table, differences = tables
     sections = [
-        claims_section(told.findings),
+        claims_section(account.findings),
         accuracy_section(table, results.seeds),
         difference_section(study, differences),
         quantity_section(study, results),
         plots_section(study, results, table),
         cost_section(results),
-        made_section(results, told.changes, told.command),
+        made_section(results, account.changes, account.command),
     ]
     spent = sum(t.cpu_seconds for runs in results.runs.values() for t in runs.values())
-    facts = {
-        "In the paper": study.where,
+    facts = {"In the paper": study.where} if study.where else {}
+    facts |= {
         "Images": short_name(order.data),
         "Budget": str(order.budget),
         "Seeds": str(order.seeds),
@@ -143,9 +147,9 @@ def _filled(title: str, lead: str, facts: Mapping[str, str], sections: Sequence[
     )
 
 
-def _index(told: Sequence[Told], plan: Plan) -> str:
+def _index(accounts: Sequence[Account], plan: Plan) -> str:
     rows = []
-    for one in told:
+    for one in accounts:
         counts = Counter(finding.judgement for finding in one.findings)
         marks = " ".join(
             f'<span class="verdict {name.replace(" ", "-")}">{count} {name}</span>'
@@ -174,11 +178,11 @@ def _index(told: Sequence[Told], plan: Plan) -> str:
     return _filled("The paper, study by study", lead, facts, [section("Studies", "", body)])
 
 
-def _all_claims(studies: Sequence[Study], told: Sequence[Told], plan: Plan) -> str:
+def _all_claims(studies: Sequence[Study], accounts: Sequence[Account], plan: Plan) -> str:
     """What the paper claims, in one table per study, of those that were skipped too."""
     order = plan.order
     lines = [f"# Claims on {short_name(order.data)}, {order.budget}, {order.seeds} seeds", ""]
-    findings = {one.study.name: one.findings for one in told}
+    findings = {one.study.name: one.findings for one in accounts}
     for study in studies:
         reason = plan.skipped.get(study.name)
         unknown = [Finding(c, "not measured", note=f"skipped, {reason}") for c in study.claims]

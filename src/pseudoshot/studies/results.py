@@ -186,9 +186,9 @@ def read_results(study: Study, plan: Plan, shelf: Shelf) -> Results:
     results = Results(study, plan.order.seeds, plan.order.data)
     for row, seed, run, evaluation in _cells(study, plan):
         known, refused = shelf.known(run), shelf.refused(run)
-        told = refused.get(TRAINING) or refused.get(evaluation)
-        if told:
-            results.gaps.setdefault(row.name, {})[seed] = told
+        reason = refused.get(TRAINING) or refused.get(evaluation)
+        if reason:
+            results.gaps.setdefault(row.name, {})[seed] = reason
             continue
         if not known.trained or evaluation not in known.evaluated:
             results.missing += 1

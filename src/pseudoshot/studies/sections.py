@@ -69,10 +69,9 @@ def accuracy_section(table: Table, seeds: int) -> str:
 def difference_section(study: Study, table: Table) -> str:
     if not table.lines:
         return ""
-    reference = study.reference or study.rows[0].name
     lead = (
-        f"What each row has more than <em>{text(reference)}</em>, in points, by the same tasks of "
-        f"every seed where the protocol is the same."
+        f"What each row has more than <em>{text(study.reference_row)}</em>, in points, by the same "
+        f"tasks of every seed where the protocol is the same."
     )
     if table.papers is not None:
         lead += (
@@ -107,13 +106,13 @@ def _table(table: Table, signed: bool) -> str:
     best = {} if signed else _best(table)
     rows = []
     for line in table.lines:
-        told = ", ".join(word for word in (line.note, line.reason) if word)
-        reason = f"<small>{text(told)}</small>" if told else ""
+        remarks = ", ".join(word for word in (line.note, line.reason) if word)
+        small = f"<small>{text(remarks)}</small>" if remarks else ""
         cells = "".join(
             _cell(cell, signed, best.get(number) == line.name)
             for number, cell in enumerate(line.cells)
         )
-        rows.append(f'<tr><th scope="row">{text(line.name)} {reason}</th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row">{text(line.name)} {small}</th>{cells}</tr>')
     return wide_table(("", *map(heading, table.columns)), rows)
 
 
@@ -138,8 +137,8 @@ def _cell(cell: Cell, signed: bool, best: bool) -> str:
 def plots_section(study: Study, results: Results, table: Table) -> str:
     mapped = any(evaluation.get("tsne") for evaluation in study.evaluations.values())
     plots = maps(results) if mapped else []
-    for papers in (False, True):
-        drawn = lines_along(study, table, papers) if study.along else bars(table, papers)
+    for from_paper in (False, True):
+        drawn = lines_along(study, table, from_paper) if study.along else bars(table, from_paper)
         plots.append(drawn)
     plots += curves(study, results)
     shown = "\n".join(plot for plot in plots if plot)

@@ -124,9 +124,9 @@ class Study(Settings):
     file: str = ""
     """of a person's own study"""
     title: str
-    where: str
+    where: str = ""
     """in the paper"""
-    asks: str
+    asks: str = ""
     """what it is about, in a sentence or two"""
     backbone: str = "resnet12"
     """the paper's; a smaller budget than the paper's takes conv4, unless a run names its own"""
@@ -155,9 +155,14 @@ class Study(Settings):
             names = given.get("measure", list(self.evaluations))
             for evaluation in names:
                 alone = not evaluation or len(self.evaluations) == 1
-                told = run if alone else f"{run}, {evaluation}"
-                found.append(Row(told, run, evaluation))
+                name = run if alone else f"{run}, {evaluation}"
+                found.append(Row(name, run, evaluation))
         return tuple(found)
+
+    @property
+    def reference_row(self) -> str:
+        """That others are compared with."""
+        return self.reference or self.rows[0].name
 
     def options(self, run: str) -> dict[str, Any]:
         """Of `train`."""
@@ -192,7 +197,7 @@ def all_studies() -> Mapping[str, Study]:
 def read_study(name: str, text: str) -> Study:
     """From the text of its file.
 
-    >>> read_study("mine", 'title = "T"\\nwhere = ""\\nasks = ""\\n[runs]\\nA = {way = 5}').rows
+    >>> read_study("mine", 'title = "T"\\n[runs]\\nA = {way = 5}').rows
     (Row(name='A', run='A', evaluation=''),)
     """
     try:

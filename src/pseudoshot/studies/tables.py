@@ -101,7 +101,7 @@ def _cells(
 def difference_table(study: Study, results: Results, papers: PaperFigures | None) -> Table:
     """What each row has more than the reference, ours by the same tasks of every seed."""
     columns = results.columns()
-    reference = study.reference or study.rows[0].name
+    reference = study.reference_row
     before = _cells(reference, columns, results, papers)
     lines = []
     for row in study.rows:

@@ -41,7 +41,8 @@ def to_markdown(
     command: str,
 ) -> str:
     """The study on a page of text: its accuracies and differences, claims, and what it cost."""
-    lines = [f"## {study.title}", "", f"{study.where}. {study.asks}", "", f"`{command}`", ""]
+    about = ". ".join(words for words in (study.where, study.asks) if words)
+    lines = [f"## {study.title}", "", about, "", f"`{command}`", ""]
     lines += [f"- {change}" for change in changes]
     table, differences = tables
     beside = ""
@@ -51,8 +52,7 @@ def to_markdown(
     if gaps := [f"- {line.name}: {line.reason}" for line in table.lines if line.reason]:
         lines += ["", "What is missing:", "", *gaps]
     if differences.lines:
-        reference = study.reference or study.rows[0].name
-        lines += ["", f"What each has more than {reference}, in points:", ""]
+        lines += ["", f"What each has more than {study.reference_row}, in points:", ""]
         lines += _markdown(differences, sign="+")
     if findings:
         lines += ["", *claims_markdown(findings)]
