@@ -1,11 +1,21 @@
 """Claims: each kind held, not held and undecided."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies.claims import judge, papers_difference
-from pseudoshot.studies.results import OneSeed, Results
-from pseudoshot.studies.study import Claim, PaperFigures, read_study
+from pseudoshot.studies.results import OneSeed, Protocol, Results, Trained
+from pseudoshot.studies.study import (
+    KINDS,
+    Claim,
+    PaperFigures,
+    Study,
+    all_studies,
+    read_study,
+)
 from pseudoshot.tools.errors import PseudoshotError
 
 STUDY = read_study(
@@ -15,7 +25,7 @@ STUDY = read_study(
 
 def results(a, b, c=(0.0, 0.0, 0.0), shots=(1,)) -> Results:
     """Accuracies of the rows by seed, the same at every shot unless they come as a mapping."""
-    found = Results(STUDY, len(a))
+    found = Results(STUDY, 3)
     for row, given in {"A": a, "B": b, "C": c}.items():
         for shot in shots:
             values = given[shot] if isinstance(given, dict) else given
@@ -70,6 +80,31 @@ def test_several_rows_are_all_to_be_surpassed():
     assert (finding.judgement, finding.against) == ("not held", "B")
 
 
+def test_of_many_rows_one_is_below_by_chance():
+    """A difference of -1.07 ± 0.76: enough against one row, not against one of two."""
+    low, b = (49.0, 49.0, 49.0), (50.0, 49.8, 50.4)
+    found = results(low, b, (40.0, 40.1, 40.2))
+    assert judge(Claim(says="", better="A", than=("B",)), found).judgement == "not held"
+    assert judge(Claim(says="", better="A", than=("B", "C")), found).judgement == "undecided"
+    above = results(b, low, low)  # all of several, which is rarer than one, needs no more than one
+    assert judge(Claim(says="", better="A", than=("B", "C")), above).judgement == "held"
+
+
+@pytest.mark.parametrize("cases", [1, 8])
+def test_all_is_not_denied_more_often_than_one_would_be(cases):
+    """Where nothing differs, in 2.5 % of repetitions."""
+    rng = np.random.default_rng(0)
+    claim = Claim(says="", better="A", than=("B",), shots="each")
+    shots, repetitions = range(1, cases + 1), 1_000
+    drawn = rng.normal(50, 1, (2, repetitions, cases, 3))
+    denied = 0
+    for a, b in zip(*drawn, strict=True):
+        rows = [dict(zip(shots, row, strict=True)) for row in (a, b)]
+        found = results(*rows, dict.fromkeys(shots, (0, 0, 0)), shots)
+        denied += judge(claim, found).judgement == "not held"
+    assert denied / repetitions == pytest.approx(0.025, abs=0.012)
+
+
 def test_where_the_gain_is_most():
     a = {1: (53.0, 53.1, 53.0), 50: (70.5, 70.4, 70.5)}
     b = {1: (50.0, 50.1, 50.0), 50: (70.0, 70.0, 70.0)}
@@ -96,6 +131,126 @@ def test_shots_are_those_that_the_set_allows():
     }
 
 
+def test_in_all_cases_is_at_every_number_of_shots():
+    """Though the mean over shots is above by far."""
+    claim = Claim(says="", better="A", than=("B",), shots="each")
+    far = (70.0, 70.1, 70.0)
+    found = results(
+        {1: far, 5: LOWER, 20: HIGHER}, {1: LOWER, 5: HIGHER, 20: LOWER}, shots=(1, 5, 20)
+    )
+    assert judge(Claim(says="", better="A", than=("B",)), found).judgement == "held"
+    finding = judge(claim, found)
+    assert (finding.judgement, finding.columns) == ("not held", (5,))
+    assert finding.judged == "every number of shots, here 5 shots"
+    found = results({1: far, 5: HIGHER}, {1: LOWER, 5: LOWER}, shots=(1, 5))
+    finding = judge(claim, found)
+    assert (finding.judgement, finding.columns) == ("held", (5,))
+    found = results({1: far, 5: UNSURE}, {1: LOWER, 5: LOWER}, shots=(1, 5))
+    assert judge(claim, found).judgement == "undecided"
+
+
+@pytest.mark.parametrize("kind", ["better", "less"])
+@pytest.mark.parametrize(("margin", "verdict"), [(1, "held"), (2, "undecided"), (3, "not held")])
+def test_a_large_margin_must_be_exceeded(kind, margin, verdict):
+    """By the same two points above, or below."""
+    a, b = (HIGHER, LOWER) if kind == "better" else (LOWER, HIGHER)
+    claim = Claim(says="", than=("B",), margin=margin, **{kind: "A"})
+    finding = judge(claim, results(a, b))
+    assert (finding.judgement, finding.judged[8:21]) == (verdict, "by more than ")
+
+
+def test_a_gain_may_have_to_be_large():
+    a = {1: (53.0, 53.1, 53.0), 50: (70.5, 70.4, 70.5)}
+    b = {1: (50.0, 50.1, 50.0), 50: (70.0, 70.0, 70.0)}
+    found = results(a, b, shots=(1, 50))
+    for margin, verdict in ((2, "held"), (3, "not held")):
+        claim = Claim(says="", gains="A", than=("B",), margin=margin)
+        finding = judge(claim, found)
+        assert finding.judgement == verdict
+        assert finding.judged == f"1 shot more than 50 shots, by more than {margin} points"
+
+
+def test_small_differences_count_only_where_they_are_meant_to():
+    kinds = KINDS[:-1]
+    claims = [Claim(says="", than=("B",), **{kind: "A"}) for kind in kinds]
+    assert [claim.threshold for claim in claims] == [0, 1, 1, 0, 0]
+    with pytest.raises(ValueError, match="a margin of 0 could never be held"):
+        Claim(says="", same="A", than=("B",), margin=0)
+
+
+def test_a_claim_says_where_and_by_what_it_was_judged():
+    found = results(HIGHER, LOWER, shots=(1, 5, 20))
+    told = [
+        judge(Claim(says="", than=("B",), **fields), found).judged
+        for fields in (
+            {"better": "A"},
+            {"same": "A", "shots": (1,)},
+            {"not_worse": "A", "margin": 2},
+        )
+    ]
+    assert told[0] == "mean of 1, 5 and 20 shots"
+    assert told[1] == "1 shot, within 1 point"
+    assert told[2] == "mean of 1, 5 and 20 shots, at most 2 points below"
+
+
+def trained(*losses: float) -> Trained:
+    """A run of ten epochs, with the loss of each; scores are there at some."""
+    settings = resolve({"data": "glyphs"})
+    log = [{"step": 10 * n, "loss": loss} for n, loss in enumerate(losses, 1)]
+    log[-1]["pseudo_accuracy"], log[0]["pseudo_accuracy"] = 50.0, None
+    return Trained(Path("nowhere"), settings, log, None)
+
+
+def test_a_curve_falls_or_does_not():
+    found = results(HIGHER, LOWER)
+    for run, scale in (("A", 0.5), ("B", 2.0)):
+        runs = [trained(*(8 * scale**n for n in range(10))) for _ in range(3)]
+        runs[0].log[-1]["loss"] *= 1.01
+        found.runs[run] = dict(enumerate(runs))
+    claims = [Claim(says="", falls=row, of="loss") for row in "ABC"]
+    findings = [judge(claim, found) for claim in claims]
+    assert [f.judgement for f in findings] == ["held", "not held", "not measured"]
+    assert findings[0].between == "A: last and first fifth of the training"
+    assert found.runs["A"][1].quantity("loss", early=True) == 6.0  # the first two of ten
+    assert found.runs["A"][1].quantity("pseudo_accuracy") == 50.0  # of records that have one
+    assert found.runs["A"][1].quantity("pseudo_accuracy", early=True) is None
+
+
+def with_losses(a, b) -> Results:
+    found = results((50.0,) * len(a), (50.0,) * len(b), (50.0,) * len(a))
+    for run, losses in (("A", a), ("B", b)):
+        found.runs[run] = {seed: trained(*[loss] * 10) for seed, loss in enumerate(losses)}
+    return found
+
+
+def test_percentages_are_true_ones():
+    """A third, not the 110 hundredths by which the logarithms differ."""
+    claim = Claim(says="", less="A", than=("B",), of="loss")
+    finding = judge(claim, with_losses((1.0, 1.0, 1.1), (3.0, 3.0, 3.3)))
+    assert (finding.judgement, finding.figure) == ("held", "-66.7 % (-66.7 to -66.7)")
+    finding = judge(claim, with_losses((2.0, 4.0), (1.0, 1.0)))
+    assert finding.figure == "+182.8 % (-96.5 to +23021.7)"  # 2 to the power 1.5 ± 12.71 / 2
+    assert judge(claim, with_losses((1.0,), (2.0,))).figure == "-50.0 %"
+
+
+@pytest.mark.parametrize(("margin", "verdict"), [(49, "held"), (51, "not held")])
+def test_half_as_long_is_less_by_fifty_percent(margin, verdict):
+    claim = Claim(says="", less="A", than=("B",), of="loss", margin=margin)
+    finding = judge(claim, with_losses((1.0, 1.0, 1.001), (2.0, 2.0, 2.0)))
+    assert (finding.judgement, finding.judged) == (verdict, f"by more than {margin} %")
+
+
+def test_a_claim_about_one_set_is_not_judged_on_others():
+    claim = Claim(says="", better="A", than=("B",), only_on="fc100")
+    verdicts = {}
+    for data in ("fc100", "fc100:train", "cifar-fs"):
+        found = results(HIGHER, LOWER)
+        found.data = data
+        verdicts[data] = judge(claim, found)
+    assert [finding.judgement for finding in verdicts.values()] == ["held", "held", "not measured"]
+    assert verdicts["cifar-fs"].note == "said of fc100 alone"
+
+
 def test_a_row_that_could_not_be_measured_has_its_reason():
     found = results(HIGHER, LOWER)
     found.reasons["B"] = "the set is not here"
@@ -103,10 +258,14 @@ def test_a_row_that_could_not_be_measured_has_its_reason():
     assert (finding.judgement, finding.note) == ("not measured", "B: the set is not here")
 
 
-@pytest.mark.parametrize("fields", [{}, {"better": "A", "less": "A"}])
+@pytest.mark.parametrize("fields", [{}, {"better": "A", "less": "A"}, {"falls": "A", "of": "loss"}])
 def test_a_claim_is_of_one_kind(fields):
     with pytest.raises(ValueError, match="a claim has one of"):
         Claim(says="", than=("B",), **fields)
+    with pytest.raises(ValueError, match="a claim has one of"):
+        Claim(says="", better="A")
+    with pytest.raises(ValueError, match="accuracy is no curve"):
+        Claim(says="", falls="A")
 
 
 def test_a_claim_about_no_row_is_refused():
@@ -116,20 +275,98 @@ def test_a_claim_about_no_row_is_refused():
 
 
 def test_the_papers_own_difference_is_of_the_same_shots():
+    """On a set that allows 1 and 5, the most are 5 for the paper as well."""
     papers = PaperFigures(
         backbone="conv4", figures={"A": (58.0, 75.0, 82.0, 84.0), "B": (56.0, 74.0, 82.0)}
     )
 
-    def difference(**fields) -> float | None:
-        return papers_difference(Claim(says="", than=("B",), **fields), "B", papers)
+    def difference(allowed, **fields) -> float | None:
+        claim = Claim(says="", than=("B",), **fields)
+        return judge(claim, results(HIGHER, LOWER, shots=allowed), papers).paper
 
-    assert difference(better="A") == pytest.approx(1.0)  # of the three shots that both have
-    assert difference(better="A", shots=(1, 50)) == pytest.approx(2.0)
-    assert difference(better="A", shots="most") == 0.0
-    assert difference(gains="A") == pytest.approx(2.0)
-    assert difference(gains="A", at="most") == pytest.approx(-2.0)
-    assert difference(better="C") is None
-    assert difference(less="A", of="gradient_norm") is None
+    assert difference((1, 5, 20, 50), better="A") == pytest.approx(1.0)  # that the paper has
+    assert difference((1, 5), better="A") == pytest.approx(1.5)
+    assert difference((1, 5), better="A", shots="most") == pytest.approx(1.0)
+    assert difference((1, 20), better="A", shots="most") == 0.0
+    assert difference((1, 50), better="A", shots="most") is None
+    assert difference((1, 5), gains="A") == pytest.approx(1.0)
+    assert difference((1, 20), gains="A", at="most") == pytest.approx(-2.0)
+    assert difference((1, 50), gains="A") is None
+    assert difference((1, 5), better="C") is None
+    claim = Claim(says="", less="A", than=("B",), of="gradient_norm")
+    assert papers_difference(claim, "B", (1,), papers) is None
+
+
+def test_rows_that_do_not_compare_are_named():
+    """The first looks at all queries together, the other was measured on a hundred tasks."""
+    found = results(HIGHER, LOWER, LOWER)
+    found.notes["B"] = "transductive"
+    alike = Protocol("glyphs", "labels", "", 5, 15, 10_000)
+    found.protocols |= {"A": alike, "B": alike, "C": alike._replace(tasks=100)}
+    notes = [judge(Claim(says="", better="A", than=(row,)), found).note for row in ("B", "C")]
+    assert notes == ["transductive: B", "on other tasks than A: C (100)"]
+    both = judge(Claim(says="", better="A", than=("B", "C")), found)
+    assert both.note == "; ".join(notes)
+    found.runs = {row: dict.fromkeys(range(3), trained(1.0, 1.0)) for row in "AB"}
+    cost = judge(Claim(says="", less="A", than=("B",), of="loss"), found)
+    assert (cost.judgement, cost.note) == ("undecided", "")
+
+
+def as_printed(study: Study, papers: PaperFigures) -> Results:
+    """The paper's figures as if they were ours; any figure where it has none."""
+    found = Results(study, 3, papers.data)
+    for row in study.rows:
+        shots = study.evaluations[row.evaluation].get("shots", papers.shots)
+        for shot in shots:
+            value = papers.of(row.name).get(shot, 50.0)
+            found.accuracies[row.name, shot] = {0: value, 1: value + 0.001, 2: value - 0.001}
+    return found
+
+
+DENIED = """
+conv4 miniimagenet: HMS gains most at the fewest shots
+resnet12 miniimagenet: the baseline is stably better than CACTUs w/ SES+SNS
+resnet12 miniimagenet: TSP-Head performs better than CACTUs w/ SES+SNS in all cases
+resnet12 cifar-fs: HMS is above the baseline at 1 shot
+resnet12 cifar-fs: HMS gains most at the fewest shots
+resnet12 cifar-fs: HMS outperforms self-supervised methods such as MoCHi at 1 shot
+resnet12 cifar-fs: the baseline is stably better than CACTUs w/ SES+SNS
+resnet12 cifar-fs: HMS performs better than CACTUs w/ SES+SNS in all cases
+resnet12 fc100: HMS gains most at the fewest shots
+resnet12 tieredimagenet: at higher shots the baseline is above SimCLR and MoCo-v2 by a large margin
+resnet12 tieredimagenet: the baseline is stably better than CACTUs w/ SES+SNS
+resnet12 tieredimagenet: TSP-Head performs better than CACTUs w/ SES+SNS in all cases
+"""
+
+
+def test_claims_that_the_papers_own_tables_contradict_are_known():
+    """A sentence that was misread, or a margin that is too large, would be another."""
+    denied = [
+        f"{papers.backbone} {papers.data}: {claim.says}"
+        for study in all_studies().values()
+        for papers in study.paper
+        for claim in study.claims
+        if "own table" in (finding := judge(claim, as_printed(study, papers), papers)).note
+        or (finding.judgement == "not held" and finding.paper is not None)
+    ]
+    assert denied == DENIED.strip().splitlines()
+
+
+def test_a_claim_that_the_paper_contradicts_says_so():
+    papers = PaperFigures(backbone="conv4", figures={"A": (58.0, 75.0), "B": (56.0, 75.5)})
+    found = results(HIGHER, LOWER, shots=(1, 5))
+
+    def note(**fields) -> str:
+        return judge(Claim(says="", than=("B",), **fields), found, papers).note
+
+    assert note(better="A") == ""
+    assert note(better="A", margin=2) == ""  # the margin is ours
+    assert note(better="A", shots="most") == "not so in the paper's own table"
+    assert note(better="A", shots="each") == "not so in the paper's own table (B, 5 shots)"
+    assert note(not_worse="A", shots="most") == ""
+    assert note(not_worse="A", shots="most", margin=0.1) == "not so in the paper's own table"
+    assert note(same="A", shots="fewest") == "not so in the paper's own table"
+    assert note(gains="A", at="most") == "not so in the paper's own table"
 
 
 def test_with_one_seed_a_difference_has_the_interval_of_paired_tasks():

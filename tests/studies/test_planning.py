@@ -167,7 +167,7 @@ def test_a_fine_tuning_comes_after_its_start_and_goes_with_it():
     jobs = list(plan.jobs.values())
     places = {job.run.identity: n for n, job in enumerate(jobs)}
     tuned = [job.run for job in jobs if job.run.start is not None]
-    assert len(tuned) == 2 * 5 * 3
+    assert len(tuned) == 2 * (5 * 3 + 1)  # seeds, starts and shares of labels, and a ProtoNet
     for run in tuned:
         assert places[run.start.identity] < places[run.identity]
         assert run.start.seed == run.seed

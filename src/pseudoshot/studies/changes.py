@@ -12,8 +12,8 @@ from pseudoshot.studies.results import Results, Trained
 from pseudoshot.studies.study import Study
 
 PAPER_DATA = "miniimagenet"
-_TOLD_OTHERWISE = ("seed", "start_from", "from_run", "data", "backbone")
-_TOLD_BY_STEPS = ("epochs", "episodes_per_epoch")
+_NAMED_APART = ("seed", "start_from", "from_run", "data", "backbone")
+_WITHIN_LENGTH = ("epochs", "episodes_per_epoch")
 _FEW = 3  # values that are listed
 
 
@@ -29,16 +29,16 @@ def changes(study: Study, results: Results, order: Order) -> list[str]:
         ours = flatten(next(iter(by_seed.values())).settings.model_dump())
         for name, before, after in _differences(_papers(study, options), ours):
             pairs.setdefault(name, {})[before, after] = None
-    told = [f"set: {PAPER_DATA} → {order.data}"] if order.data != PAPER_DATA else []
+    found = [f"set: {PAPER_DATA} → {order.data}"] if order.data != PAPER_DATA else []
     networks = {t.settings.backbone.name for _, by_seed in runs for t in by_seed.values()}
     if networks - {study.backbone}:
-        told.append(f"network: {study.backbone} → {', '.join(sorted(networks))}")
+        found.append(f"network: {study.backbone} → {', '.join(sorted(networks))}")
     lengths = _lengths([by_seed for _, by_seed in runs])
-    told += lengths
+    found += lengths
     for name, values in pairs.items():
-        if name not in (*_TOLD_OTHERWISE, *(_TOLD_BY_STEPS if lengths else ())):
-            told.append(f"{dashed(name)}: {_listed([f'{a} → {b}' for a, b in values])}")
-    return told
+        if name not in (*_NAMED_APART, *(_WITHIN_LENGTH if lengths else ())):
+            found.append(f"{dashed(name)}: {_listed([f'{a} → {b}' for a, b in values])}")
+    return found
 
 
 def _papers(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,8 +71,8 @@ def _span(values: Sequence[float]) -> str:
     >>> _span([1200, 1200]), _span([0.51, 2.0])
     ('1,200', '0.51 to 2')
     """
-    told = [f"{v:,.0f}" if v >= 100 else f"{v:.2g}" for v in (min(values), max(values))]
-    return " to ".join(dict.fromkeys(told))
+    ends = [f"{v:,.0f}" if v >= 100 else f"{v:.2g}" for v in (min(values), max(values))]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _listed(found: Sequence[str]) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from pseudoshot.report.curves import CURVES
 from pseudoshot.report.markup import figure, image, text
@@ -17,71 +18,80 @@ from pseudoshot.studies.results import Results
 from pseudoshot.studies.study import Study
 from pseudoshot.studies.tables import Cell, Line, Table, heading
 
+_Numbers: TypeAlias = npt.NDArray[np.float64]
 _POINTS = 100  # of a curve
 _MOST_BARS = 12  # side by side; more rows are drawn one below the other
 
 
-def bars(table: Table, papers: bool) -> str:
+def bars(table: Table, from_paper: bool) -> str:
     """Accuracies of all rows, by shot; ours, or the paper's."""
     lines = [
-        line for line in table.lines if any(_value(cell, papers) is not None for cell in line.cells)
+        line
+        for line in table.lines
+        if any(_value(cell, from_paper) is not None for cell in line.cells)
     ]
     shown = [
         number
         for number in range(len(table.columns))
-        if any(_value(line.cells[number], papers) is not None for line in lines)
+        if any(_value(line.cells[number], from_paper) is not None for line in lines)
     ]
     if not shown:
         return ""
     if len(table.lines) > _MOST_BARS:
-        return _dots(table, lines, shown, papers)
+        return _dots(table, lines, shown, from_paper)
     plot, axes = new_plot(6.4, 3.0)
     width = 0.84 / len(lines)
     for position, line in enumerate(lines):
-        _bar_row(axes, line, shown, position, width, len(lines), papers)
+        _bar_row(axes, line, shown, position, width, len(lines), from_paper)
     cells = [line.cells[n] for line in lines for n in shown]
-    ends = [_ends(cell, papers) for cell in cells if _value(cell, papers) is not None]
+    ends = [_ends(cell, from_paper) for cell in cells if _value(cell, from_paper) is not None]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     room = max(1.0, high - low)
     axes.set_ylim(max(0, low - 0.25 * room), min(100, high + 0.05 * room))
     axes.set_xticks(range(len(shown)), [heading(table.columns[n]) for n in shown])
     axes.set_ylabel("accuracy, %", color=GRAY)
     _legend(plot, axes, len(lines))
-    title = "The paper's" if papers else "Ours"
+    title = "The paper's" if from_paper else "Ours"
     caption = f"<strong>{title}.</strong> The axis does not begin at 0."
     return _figure(plot, f"{title}: accuracy by shot", caption)
 
 
 def _bar_row(
-    axes: Any, line: Line, shown: Sequence[int], position: int, width: float, of: int, papers: bool
+    axes: Any,
+    line: Line,
+    shown: Sequence[int],
+    position: int,
+    width: float,
+    of: int,
+    from_paper: bool,
 ) -> None:
     places, heights, errors = [], [], []
     for place, number in enumerate(shown):
         cell = line.cells[number]
-        value = _value(cell, papers)
+        value = _value(cell, from_paper)
         if value is not None:
             places.append(place + (position - (of - 1) / 2) * width)
             heights.append(value)
-            errors.append(0.0 if papers else _interval(cell))
+            errors.append(0.0 if from_paper else _interval(cell))
     axes.bar(
         places,
         heights,
         0.92 * width,
-        yerr=None if papers else errors,
+        yerr=None if from_paper else errors,
         color=colour(position),
         label=line.name,
-        alpha=0.6 if papers else 1,
+        alpha=0.6 if from_paper else 1,
         error_kw={"elinewidth": 1, "ecolor": "#333"},
     )
 
 
-def _dots(table: Table, lines: Sequence[Line], shown: Sequence[int], papers: bool) -> str:
+def _dots(table: Table, lines: Sequence[Line], shown: Sequence[int], from_paper: bool) -> str:
     """A row each, and in it a dot per shot."""
     plot, axes = new_plot(6.4, 0.6 + 0.21 * len(lines))
     for position, number in enumerate(shown):
         cells = {place: line.cells[number] for place, line in enumerate(lines)}
-        drawn = {n: v for n, cell in cells.items() if (v := _value(cell, papers)) is not None}
-        errors = None if papers else [_interval(cells[n]) for n in drawn]
+        drawn = {n: v for n, cell in cells.items() if (v := _value(cell, from_paper)) is not None}
+        errors = None if from_paper else [_interval(cells[n]) for n in drawn]
         look: dict[str, Any] = {"fmt": "o", "markersize": 4, "elinewidth": 1}
         look |= {"color": colour(position), "label": heading(table.columns[number])}
         axes.errorbar([*drawn.values()], [*drawn], xerr=errors, **look)
@@ -91,11 +101,11 @@ def _dots(table: Table, lines: Sequence[Line], shown: Sequence[int], papers: boo
     axes.set_xlim(max(0, left), min(101, right))  # intervals of few seeds go beyond
     axes.set_xlabel("accuracy, %", color=GRAY)
     _legend(plot, axes, len(shown))
-    title = "The paper's" if papers else "Ours"
+    title = "The paper's" if from_paper else "Ours"
     return _figure(plot, f"{title}: accuracy by shot", f"<strong>{title}.</strong>")
 
 
-def lines_along(study: Study, table: Table, papers: bool) -> str:
+def lines_along(study: Study, table: Table, from_paper: bool) -> str:
     """Accuracy against the option that the runs differ in, a line per shot; dashed, that of the row
     without the option. Ours, or the paper's."""
     given = {row.name: study.options(row.run).get(study.along) for row in study.rows}
@@ -104,14 +114,14 @@ def lines_along(study: Study, table: Table, papers: bool) -> str:
     plot, axes = new_plot(6.4, 3.0)
     for number, column in enumerate(table.columns):
         cells = {place: line.cells[number] for place, line in enumerate(along)}
-        drawn = {n: v for n, cell in cells.items() if (v := _value(cell, papers)) is not None}
+        drawn = {n: v for n, cell in cells.items() if (v := _value(cell, from_paper)) is not None}
         if not drawn:
             continue
         look: dict[str, Any] = {"marker": "o", "markersize": 4, "color": colour(number)}
-        errors = [0.0 if papers else _interval(cells[n]) for n in drawn]
+        errors = [0.0 if from_paper else _interval(cells[n]) for n in drawn]
         axes.errorbar([*drawn], [*drawn.values()], errors, label=heading(column), capsize=3, **look)
         for line in others:
-            value = _value(line.cells[number], papers)
+            value = _value(line.cells[number], from_paper)
             if value is not None:
                 axes.axhline(value, color=colour(number), linestyle="--", linewidth=1)
     if not axes.lines:
@@ -123,7 +133,7 @@ def lines_along(study: Study, table: Table, papers: bool) -> str:
     axes.set_ylabel("accuracy, %", color=GRAY)
     _legend(plot, axes, len(table.columns))
     dashed = f" Dashed: {text(', '.join(line.name for line in others))}." if others else ""
-    title = "The paper's" if papers else "Ours"
+    title = "The paper's" if from_paper else "Ours"
     return _figure(plot, f"{title} by {study.along}", f"<strong>{title}.</strong>{dashed}")
 
 
@@ -133,25 +143,37 @@ def curves(study: Study, results: Results) -> list[str]:
 
 
 def _curve(key: str, results: Results) -> str:
-    told = next(curve for curve in CURVES if curve.key == key)
+    curve = next(curve for curve in CURVES if curve.key == key)
     plot, axes = new_plot(6.4, 3.0)
     for position, (name, by_seed) in enumerate(results.runs.items()):
-        points = [_points(trained.log, key) for trained in by_seed.values()]
-        points = [p for p in points if len(p)]
-        if not points:
+        logs = [trained.log for trained in by_seed.values()]
+        steps, mean = _mean_curve(logs, key)
+        if not len(steps):
             continue
-        end = min(float(p[-1, 0]) for p in points)
-        grid = np.linspace(max(float(p[0, 0]) for p in points), end, _POINTS)
-        mean = np.mean([np.interp(grid, p[:, 0], p[:, 1]) for p in points], 0)
-        axes.plot(grid, mean, color=colour(position), linewidth=1.6, label=name)
+        axes.plot(steps, mean, color=colour(position), linewidth=1.6, label=name)
+        around, deviation = _mean_curve(logs, curve.band)
+        if len(around):
+            deviation = np.interp(steps, around, deviation)
+            low, high = mean - deviation, mean + deviation
+            axes.fill_between(steps, low, high, color=colour(position), alpha=0.15, linewidth=0)
     if not axes.lines:
         return ""
     if key in ("norm_mean", "gradient_norm"):
         axes.set_yscale("log")
     axes.set_xlabel("steps", color=GRAY)
-    axes.set_ylabel(told.axis.removesuffix(" ± deviation"), color=GRAY)
+    axes.set_ylabel(curve.axis, color=GRAY)
     _legend(plot, axes, len(results.runs))
-    return _figure(plot, told.title, f"<strong>{told.title}.</strong> {told.meaning}")
+    return _figure(plot, curve.title, f"<strong>{curve.title}.</strong> {curve.meaning}")
+
+
+def _mean_curve(logs: Sequence[Sequence[dict[str, Any]]], key: str) -> tuple[_Numbers, _Numbers]:
+    """Steps, and the mean over seeds there; nothing where no log has it."""
+    points = [found for log in logs if len(found := _points(log, key))]
+    if not points:
+        return np.empty(0), np.empty(0)
+    end = min(float(p[-1, 0]) for p in points)
+    steps = np.linspace(max(float(p[0, 0]) for p in points), end, _POINTS)
+    return steps, np.mean([np.interp(steps, p[:, 0], p[:, 1]) for p in points], 0)
 
 
 def maps(results: Results) -> list[str]:
@@ -167,20 +189,20 @@ def maps(results: Results) -> list[str]:
     return found
 
 
-def _points(log: Sequence[dict[str, Any]], key: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _points(log: Sequence[dict[str, Any]], key: str) -> _Numbers:
     rows = [(r["step"], r[key]) for r in log if isinstance(r.get(key), int | float)]
     return np.array([row for row in rows if math.isfinite(row[1])], float).reshape(-1, 2)
 
 
-def _value(cell: Cell, papers: bool) -> float | None:
-    if papers:
+def _value(cell: Cell, from_paper: bool) -> float | None:
+    if from_paper:
         return cell.paper
     return None if cell.ours is None else cell.ours.value
 
 
-def _ends(cell: Cell, papers: bool) -> tuple[float, float]:
+def _ends(cell: Cell, from_paper: bool) -> tuple[float, float]:
     """Of what is drawn."""
-    value, interval = _value(cell, papers) or 0.0, 0.0 if papers else _interval(cell)
+    value, interval = _value(cell, from_paper) or 0.0, 0.0 if from_paper else _interval(cell)
     return value - interval, value + interval
 
 

@@ -26,10 +26,11 @@ from pseudoshot.studies.sections import (
     difference_section,
     made_section,
     plots_section,
+    quantity_section,
     wide_table,
 )
 from pseudoshot.studies.shelf import Shelf
-from pseudoshot.studies.study import Study
+from pseudoshot.studies.study import PaperFigures, Study
 from pseudoshot.studies.tables import (
     Table,
     accuracy_table,
@@ -42,11 +43,12 @@ from pseudoshot.tools.files import write_text
 
 
 @dataclass(frozen=True)
-class Told:
+class Account:
     """What a page says of a study."""
 
     study: Study
     results: Results
+    papers: PaperFigures | None  # that stand beside ours
     findings: tuple[Finding, ...]
     changes: tuple[str, ...]
     command: str
@@ -54,29 +56,36 @@ class Told:
 
 def write_pages(studies: Sequence[Study], plan: Plan, shelf: Shelf) -> list[Path]:
     """Those of all studies that are not skipped, and the index where there are several."""
-    told = [tell(study, plan, shelf) for study in studies if study.name not in plan.skipped]
-    pages = [_write_study(one, plan.order) for one in told]
-    for one in told:
+    accounts = [
+        account_of(study, plan, shelf) for study in studies if study.name not in plan.skipped
+    ]
+    pages = [_write_study(one, plan.order) for one in accounts]
+    for one in accounts:
         if one.changes:
             say(f"{one.study.name} differs from the paper in {'; '.join(one.changes)}")
     if len(studies) == 1:
         return pages
     index = plan.order.out / "index.html"
-    write_text(index, _index(told, plan))
-    write_text(plan.order.out / "claims.md", _all_claims(told, plan.order))
+    write_text(index, _index(accounts, plan))
+    write_text(plan.order.out / "claims.md", _all_claims(studies, accounts, plan))
     return [index, *pages]
 
 
-def tell(study: Study, plan: Plan, shelf: Shelf) -> Told:
+def account_of(study: Study, plan: Plan, shelf: Shelf) -> Account:
     results = read_results(study, plan, shelf)
-    findings = tuple(judge(claim, results) for claim in study.claims)
+    backbone = next(
+        (t.settings.backbone.name for runs in results.runs.values() for t in runs.values()),
+        plan.order.network(study.backbone),
+    )
+    papers = nearest_figures(study, plan.order.data, backbone)
+    findings = tuple(judge(claim, results, papers) for claim in study.claims)
     differs = tuple(changes(study, results, plan.order))
-    return Told(study, results, findings, differs, command(study.file or study.name, plan.order))
+    return Account(study, results, papers, findings, differs, command(study, plan.order))
 
 
-def command(name: str, order: Order) -> str:
+def command(study: Study, order: Order) -> str:
     """What repeats a study."""
-    words = ["pseudoshot", "study", name, "--data", order.data]
+    words = ["pseudoshot", "study", study.file or study.name, "--data", order.data]
     if order.test != order.data.partition(":")[0]:
         words += ["--test", order.test]
     words += ["--budget", order.budget.given, "--seeds", str(order.seeds)]
@@ -87,37 +96,35 @@ def command(name: str, order: Order) -> str:
     return shlex.join([*words, "--out", str(order.out)])
 
 
-def _write_study(told: Told, order: Order) -> Path:
-    study, results = told.study, told.results
-    backbone = next(
-        (t.settings.backbone.name for runs in results.runs.values() for t in runs.values()),
-        order.network(study.backbone),
-    )
-    papers = nearest_figures(study, order.data, backbone)
+def _write_study(account: Account, order: Order) -> Path:
+    study, results, papers = account.study, account.results, account.papers
     tables = accuracy_table(study, results, papers), difference_table(study, results, papers)
     page = order.out / f"{study.name}.html"
     order.out.mkdir(parents=True, exist_ok=True)
-    write_text(page, _page(told, order, tables))
-    markdown = to_markdown(study, results, tables, told.findings, told.changes, told.command)
+    write_text(page, _page(account, order, tables))
+    markdown = to_markdown(
+        study, results, tables, account.findings, account.changes, account.command
+    )
     write_text(page.with_suffix(".md"), markdown)
-    write_text(page.with_suffix(".csv"), to_csv(study, results, tables))
+    write_text(page.with_suffix(".csv"), to_csv(study, results, tables, order.budget.given))
     return page
 
 
-def _page(told: Told, order: Order, tables: tuple[Table, Table]) -> str:
-    study, results = told.study, told.results
+def _page(account: Account, order: Order, tables: tuple[Table, Table]) -> str:
+    study, results = account.study, account.results
     table, differences = tables
     sections = [
-        claims_section(told.findings, table.papers),
+        claims_section(account.findings),
         accuracy_section(table, results.seeds),
         difference_section(study, differences),
+        quantity_section(study, results),
         plots_section(study, results, table),
         cost_section(results),
-        made_section(results.records, told.changes, told.command),
+        made_section(results, account.changes, account.command),
     ]
     spent = sum(t.cpu_seconds for runs in results.runs.values() for t in runs.values())
-    facts = {
-        "In the paper": study.where,
+    facts = {"In the paper": study.where} if study.where else {}
+    facts |= {
         "Images": short_name(order.data),
         "Budget": str(order.budget),
         "Seeds": str(order.seeds),
@@ -140,9 +147,9 @@ def _filled(title: str, lead: str, facts: Mapping[str, str], sections: Sequence[
     )
 
 
-def _index(told: Sequence[Told], plan: Plan) -> str:
+def _index(accounts: Sequence[Account], plan: Plan) -> str:
     rows = []
-    for one in told:
+    for one in accounts:
         counts = Counter(finding.judgement for finding in one.findings)
         marks = " ".join(
             f'<span class="verdict {name.replace(" ", "-")}">{count} {name}</span>'
@@ -171,11 +178,15 @@ def _index(told: Sequence[Told], plan: Plan) -> str:
     return _filled("The paper, study by study", lead, facts, [section("Studies", "", body)])
 
 
-def _all_claims(told: Sequence[Told], order: Order) -> str:
-    """What the paper claims, in one table per study."""
+def _all_claims(studies: Sequence[Study], accounts: Sequence[Account], plan: Plan) -> str:
+    """What the paper claims, in one table per study, of those that were skipped too."""
+    order = plan.order
     lines = [f"# Claims on {short_name(order.data)}, {order.budget}, {order.seeds} seeds", ""]
-    for one in told:
-        if one.findings:
-            lines += [f"## {one.study.title}", "", f"`{one.command}`", ""]
-            lines += [*claims_markdown(one.findings), ""]
+    findings = {one.study.name: one.findings for one in accounts}
+    for study in studies:
+        reason = plan.skipped.get(study.name)
+        unknown = [Finding(c, "not measured", note=f"skipped, {reason}") for c in study.claims]
+        if study.claims:
+            lines += [f"## {study.title}", "", f"`{command(study, order)}`", ""]
+            lines += [*claims_markdown(findings.get(study.name, unknown)), ""]
     return "\n".join(lines)

@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from pseudoshot.evaluation.records import Record
 from pseudoshot.report.markup import section, text
-from pseudoshot.studies.claims import Finding, papers_difference
+from pseudoshot.studies.claims import Finding
 from pseudoshot.studies.drawing import bars, curves, lines_along, maps
 from pseudoshot.studies.results import Results
-from pseudoshot.studies.study import PaperFigures, Study
-from pseudoshot.studies.tables import Cell, Table, cost_table, heading
+from pseudoshot.studies.study import Study
+from pseudoshot.studies.tables import (
+    QUANTITY_HEADINGS,
+    QUANTITY_LEAD,
+    Cell,
+    Table,
+    cost_table,
+    heading,
+    in_digits,
+    quantity_table,
+)
 
 
-def claims_section(findings: Sequence[Finding], papers: PaperFigures | None) -> str:
+def claims_section(findings: Sequence[Finding]) -> str:
     if not findings:
         return ""
     lead = (
-        "Each claim is a difference, taken within every seed on the same tasks; ± is its 95 % "
-        "interval over seeds and tasks. <em>Held</em>: the interval lies where the paper says; "
-        "<em>not held</em>: it lies on the other side; <em>undecided</em>: it does not tell at "
-        "this budget, as one seed never does. Of several rows that one is compared with, the one "
-        "shown is nearest to refuting the claim."
+        "Each claim is a difference, taken within every seed, on the same tasks where nothing else "
+        "is noted; ± is its 95 % interval over seeds and tasks. <em>Held</em>: the interval lies "
+        "where the paper says; <em>not held</em>: it lies on the other side, where several rows or "
+        "shots are compared a wider one for all of them; <em>undecided</em>: it does not tell at "
+        "this budget, as one seed never does. Of several rows that one is compared with, and of "
+        "every number of shots, the one shown is nearest to refuting the claim. The paper's "
+        "difference is of the same shots, as far as it has them."
     )
-    rows = [_claim_row(finding, papers) for finding in findings]
-    names = ("the paper says", "verdict", "difference", "paper's", "between")
+    rows = [_claim_row(finding) for finding in findings]
+    names = ("the paper says", "verdict", "difference", "paper's", "judged by", "between")
     return section("Claims", lead, wide_table(names, rows))
 
 
-def _claim_row(finding: Finding, papers: PaperFigures | None) -> str:
-    printed = papers_difference(finding.claim, finding.against, papers)
-    told = "" if printed is None else f"{printed:+.2f}"
+def _claim_row(finding: Finding) -> str:
     style = finding.judgement.replace(" ", "-")
     note = f" <small>{text(finding.note)}</small>" if finding.note else ""
-    where = f"{text(finding.claim.row)} and {text(finding.against)}" if finding.against else ""
     return (
         f'<tr><th scope="row">{text(finding.claim.says)}</th>'
         f'<td><span class="verdict {style}">{finding.judgement}</span>{note}</td>'
-        f'<td class="number">{text(finding.figure)}</td><td class="number">{told}</td>'
-        f"<td>{where}</td></tr>"
+        f'<td class="number">{text(finding.figure)}</td>'
+        f'<td class="number">{finding.papers_figure}</td>'
+        f"<td>{text(finding.judged)}</td><td>{text(finding.between)}</td></tr>"
     )
 
 
@@ -61,10 +69,9 @@ def accuracy_section(table: Table, seeds: int) -> str:
 def difference_section(study: Study, table: Table) -> str:
     if not table.lines:
         return ""
-    reference = study.reference or study.rows[0].name
     lead = (
-        f"What each row has more than <em>{text(reference)}</em>, in points, by the same tasks of "
-        f"every seed."
+        f"What each row has more than <em>{text(study.reference_row)}</em>, in points, by the same "
+        f"tasks of every seed where the protocol is the same."
     )
     if table.papers is not None:
         lead += (
@@ -72,6 +79,20 @@ def difference_section(study: Study, table: Table) -> str:
             "sets and budgets where accuracies cannot."
         )
     return section("Differences", lead, _table(table, signed=True))
+
+
+def quantity_section(study: Study, results: Results) -> str:
+    table = quantity_table(study, results)
+    if not table:
+        return ""
+    names = [QUANTITY_HEADINGS[name] for name in next(iter(table.values()))]
+    rows = [_number_row(run, map(in_digits, of_run.values())) for run, of_run in table.items()]
+    return section("Beside accuracy", QUANTITY_LEAD, wide_table(("", *names), rows))
+
+
+def _number_row(name: str, values: Iterable[str]) -> str:
+    cells = "".join(f'<td class="number">{text(value)}</td>' for value in values)
+    return f'<tr><th scope="row">{text(name)}</th>{cells}</tr>'
 
 
 def wide_table(names: Sequence[str], rows: Sequence[str]) -> str:
@@ -85,13 +106,13 @@ def _table(table: Table, signed: bool) -> str:
     best = {} if signed else _best(table)
     rows = []
     for line in table.lines:
-        told = ", ".join(word for word in (line.note, line.reason) if word)
-        reason = f"<small>{text(told)}</small>" if told else ""
+        remarks = ", ".join(word for word in (line.note, line.reason) if word)
+        small = f"<small>{text(remarks)}</small>" if remarks else ""
         cells = "".join(
             _cell(cell, signed, best.get(number) == line.name)
             for number, cell in enumerate(line.cells)
         )
-        rows.append(f'<tr><th scope="row">{text(line.name)} {reason}</th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row">{text(line.name)} {small}</th>{cells}</tr>')
     return wide_table(("", *map(heading, table.columns)), rows)
 
 
@@ -116,8 +137,8 @@ def _cell(cell: Cell, signed: bool, best: bool) -> str:
 def plots_section(study: Study, results: Results, table: Table) -> str:
     mapped = any(evaluation.get("tsne") for evaluation in study.evaluations.values())
     plots = maps(results) if mapped else []
-    for papers in (False, True):
-        drawn = lines_along(study, table, papers) if study.along else bars(table, papers)
+    for from_paper in (False, True):
+        drawn = lines_along(study, table, from_paper) if study.along else bars(table, from_paper)
         plots.append(drawn)
     plots += curves(study, results)
     shown = "\n".join(plot for plot in plots if plot)
@@ -135,10 +156,7 @@ def plots_section(study: Study, results: Results, table: Table) -> str:
 def cost_section(results: Results) -> str:
     if not results.runs:
         return ""
-    rows = []
-    for name, *told in cost_table(results):
-        cells = "".join(f'<td class="number">{text(value)}</td>' for value in told)
-        rows.append(f'<tr><th scope="row">{text(name)}</th>{cells}</tr>')
+    rows = [_number_row(name, values) for name, *values in cost_table(results)]
     names = ("run", "steps", "CPU time of a step", "CPU seconds of each seed", "run folders")
     lead = (
         "Time of the processor, on one thread, over all resumptions; what was lost when a process "
@@ -148,24 +166,16 @@ def cost_section(results: Results) -> str:
     return section("Cost", lead, wide_table(names, rows))
 
 
-def made_section(records: Sequence[Record], changes: Sequence[str], command: str) -> str:
-    differs = "".join(f"<li>{text(change)}</li>" for change in changes)
-    body = f"<p>Differs from the paper's in:</p><ul>{differs}</ul>" if differs else ""
-    if records:
-        told = dict.fromkeys(_protocol(record) for record in records)
-        listed = ", ".join(f"{name} {value}" for name, value in records[-1].versions.items())
+def made_section(results: Results, changes: Sequence[str], command: str) -> str:
+    body = f"<p>Differs from the paper's in:</p>{_list(changes)}" if changes else ""
+    if results.records:
         body += (
-            "<p>Measured on, every seed with tasks of its own, the same for all rows:</p>"
-            f"<ul>{''.join(f'<li>{text(one)}</li>' for one in told)}</ul>"
-            f'<p class="small">{text(listed)}</p>'
+            "<p>Measured on, every seed with tasks of its own, which all rows of a protocol share:"
+            f'</p>{_list(results.measured_on)}<p class="small">{text(results.versions)}</p>'
         )
     lead = f"Repeat it: <code>{text(command)}</code>"
     return section("How this was made", lead, body)
 
 
-def _protocol(record: Record) -> str:
-    note = f", {record.note}" if record.note else ""
-    return (
-        f"{record.data}: {record.way} classes, {record.query} queries of each, {record.tasks:,} "
-        f"tasks{note}"
-    )
+def _list(items: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>"

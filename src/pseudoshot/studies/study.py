@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -21,9 +21,12 @@ from pseudoshot.tools.registry import Settings, unknown
 
 LINEAR = "linear"  # the column of a linear evaluation
 OWN = ("start", "measure")  # what a run says beside the options of `train`
-KINDS = ("better", "not_worse", "same", "less", "gains")
-# what can be claimed about beside accuracy: curves of the log, and the cost of a step
-QUANTITIES = ("accuracy", "loss", "norm_mean", "gradient_norm", "step_seconds")
+KINDS = ("better", "not_worse", "same", "less", "gains", "falls")
+TOLERANT = ("not_worse", "same")  # whose margin is what does not count
+# what can be claimed about: accuracy, curves of the log, and the cost of a step
+Curve: TypeAlias = Literal["loss", "pseudo_accuracy", "norm_mean", "gradient_norm"]
+Quantity: TypeAlias = Literal["accuracy", Curve, "step_seconds"]
+QUANTITIES: tuple[str, ...] = get_args(Quantity)
 
 
 class Claim(Settings):
@@ -32,29 +35,44 @@ class Claim(Settings):
     says: str
     """the sentence"""
     better: str | None = None
-    """this row is above each of `than`"""
+    """this row is above each of `than` by more than `margin`"""
     not_worse: str | None = None
     """this row is above each of `than`, or below by less than `margin`"""
     same: str | None = None
     """this row differs from each of `than` by less than `margin`"""
     less: str | None = None
-    """this row is below each of `than`: of norms and costs"""
+    """this row is below each of `than` by more than `margin`: of norms and costs"""
     gains: str | None = None
-    """what this row has more than each of `than` is more at `at` than at the other end"""
-    than: tuple[str, ...]
+    """what this row has more than each of `than` is more at `at` than at the other end, by more
+    than `margin`"""
+    falls: str | None = None
+    """this row has less at the end of its training than at the beginning, by more than `margin`:
+    of curves"""
+    than: tuple[str, ...] = ()
     """the rows it is compared with"""
-    shots: tuple[int | str, ...] | Literal["fewest", "most"] | None = None
-    """where: the mean over these shots, as far as the set allows them; over all where not given"""
+    only_on: str = ""
+    """the set that it is said of, where it is not said of all"""
+    shots: tuple[int | str, ...] | Literal["fewest", "most", "each"] | None = None
+    """where: the mean over these shots, as far as the set allows them; over all where not given;
+    each: at every one of them"""
     at: Literal["fewest", "most"] = "fewest"
     """of `gains`: the end of the shots where the gain is the larger"""
-    of: Literal["accuracy", "loss", "norm_mean", "gradient_norm", "step_seconds"] = "accuracy"
+    of: Quantity = "accuracy"
     """what is compared; all but accuracy as percent more or less"""
-    margin: float = Field(default=1.0, gt=0)
-    """points of accuracy, or percent, that do not count"""
+    margin: float | None = Field(default=None, ge=0)
+    """in points of accuracy, or percent: of `not_worse` and `same` what does not count, 1 where not
+    given; of the others what a difference must exceed, 0 where not given"""
 
     @property
     def kind(self) -> str:
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
+
+    @property
+    def threshold(self) -> float:
+        """The margin, given or not."""
+        if self.margin is not None:
+            return self.margin
+        return 1.0 if self.kind in TOLERANT else 0.0
 
     @property
     def row(self) -> str:
@@ -63,8 +81,13 @@ class Claim(Settings):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if sum(getattr(self, kind) is not None for kind in KINDS) != 1 or not self.than:
-            raise ValueError(f"a claim has one of {', '.join(KINDS)}, and `than`")
+        one = sum(getattr(self, kind) is not None for kind in KINDS) == 1
+        if not one or bool(self.than) == (self.falls is not None):
+            raise ValueError(f"a claim has one of {', '.join(KINDS)}, and `than` unless it falls")
+        if self.falls is not None and self.of not in get_args(Curve):
+            raise ValueError(f"{self.of} is no curve that could fall")
+        if self.kind in TOLERANT and self.margin == 0:
+            raise ValueError(f"{self.kind} with a margin of 0 could never be held")
         return self
 
 
@@ -76,6 +99,14 @@ class PaperFigures(Settings):
     shots: tuple[int, ...] = DEFAULT_SHOTS
     figures: dict[str, tuple[float, ...]]
     """at each shot; fewer where the paper has no more"""
+
+    def of(self, row: str) -> dict[int | str, float]:
+        """Those of a row, by shot.
+
+        >>> PaperFigures(backbone="conv4", figures={"HMS": (48.12, 65.33)}).of("HMS")
+        {1: 48.12, 5: 65.33}
+        """
+        return dict(zip(self.shots, self.figures.get(row, ()), strict=False))
 
 
 class Row(NamedTuple):
@@ -93,9 +124,9 @@ class Study(Settings):
     file: str = ""
     """of a person's own study"""
     title: str
-    where: str
+    where: str = ""
     """in the paper"""
-    asks: str
+    asks: str = ""
     """what it is about, in a sentence or two"""
     backbone: str = "resnet12"
     """the paper's; a smaller budget than the paper's takes conv4, unless a run names its own"""
@@ -124,9 +155,14 @@ class Study(Settings):
             names = given.get("measure", list(self.evaluations))
             for evaluation in names:
                 alone = not evaluation or len(self.evaluations) == 1
-                told = run if alone else f"{run}, {evaluation}"
-                found.append(Row(told, run, evaluation))
+                name = run if alone else f"{run}, {evaluation}"
+                found.append(Row(name, run, evaluation))
         return tuple(found)
+
+    @property
+    def reference_row(self) -> str:
+        """That others are compared with."""
+        return self.reference or self.rows[0].name
 
     def options(self, run: str) -> dict[str, Any]:
         """Of `train`."""
@@ -161,7 +197,7 @@ def all_studies() -> Mapping[str, Study]:
 def read_study(name: str, text: str) -> Study:
     """From the text of its file.
 
-    >>> read_study("mine", 'title = "T"\\nwhere = ""\\nasks = ""\\n[runs]\\nA = {way = 5}').rows
+    >>> read_study("mine", 'title = "T"\\n[runs]\\nA = {way = 5}').rows
     (Row(name='A', run='A', evaluation=''),)
     """
     try:

@@ -33,7 +33,7 @@ class Cell:
 class Line:
     name: str
     cells: tuple[Cell, ...]
-    reason: str = ""  # why there is nothing of ours
+    reason: str = ""  # why something of ours is missing
     note: str = ""  # why it cannot be compared with the others
 
 
@@ -77,7 +77,7 @@ def accuracy_table(study: Study, results: Results, papers: PaperFigures | None) 
         Line(
             name,
             _cells(name, columns, results, papers),
-            results.reasons.get(name, ""),
+            results.reason(name),
             results.notes.get(name, ""),
         )
         for name in names
@@ -91,14 +91,9 @@ def accuracy_table(study: Study, results: Results, papers: PaperFigures | None) 
 def _cells(
     row: str, columns: Sequence[Column], results: Results, papers: PaperFigures | None
 ) -> tuple[Cell, ...]:
-    figures = papers.figures.get(row, ()) if papers else ()
-    printed = dict(zip(papers.shots if papers else (), figures, strict=False))
+    printed = papers.of(row) if papers else {}
     return tuple(
-        Cell(
-            results.accuracy(row, column),
-            results.over_tasks(row, column),
-            printed.get(column) if isinstance(column, int) else None,
-        )
+        Cell(results.accuracy(row, column), results.over_tasks(row, column), printed.get(column))
         for column in columns
     )
 
@@ -106,7 +101,7 @@ def _cells(
 def difference_table(study: Study, results: Results, papers: PaperFigures | None) -> Table:
     """What each row has more than the reference, ours by the same tasks of every seed."""
     columns = results.columns()
-    reference = study.reference or study.rows[0].name
+    reference = study.reference_row
     before = _cells(reference, columns, results, papers)
     lines = []
     for row in study.rows:
@@ -125,6 +120,41 @@ def difference_table(study: Study, results: Results, papers: PaperFigures | None
             cells.append(Cell(over_seeds(found) if found else None, interval, printed))
         lines.append(Line(row.name, tuple(cells), note=results.notes.get(row.name, "")))
     return Table(tuple(columns), tuple(lines), papers)
+
+
+QUANTITY_HEADINGS = {
+    "loss": "loss",
+    "pseudo_accuracy": "validation accuracy without labels, %",
+    "norm_mean": "length of the embeddings",
+    "gradient_norm": "length of their gradients",
+    "step_seconds": "CPU seconds of a step",
+}
+
+
+QUANTITY_LEAD = (
+    "Mean over seeds ± 95 % interval: of curves over the last fifth of the training, of a step the "
+    "median over the training."
+)
+
+
+def quantity_table(study: Study, results: Results) -> dict[str, dict[str, Estimate | None]]:
+    """By run, all that is claimed about beside accuracy."""
+    names = dict.fromkeys(claim.of for claim in study.claims if claim.of != "accuracy")
+    if not names:
+        return {}
+    return {run: {name: results.quantity(run, name) for name in names} for run in results.runs}
+
+
+def in_digits(estimate: Estimate | None) -> str:
+    """Of any size.
+
+    >>> in_digits(Estimate(0.012345, 0.00123, 3)), in_digits(Estimate(12345.6, math.inf, 1))
+    ('0.01235 ± 0.0012', '1.235e+04')
+    """
+    if estimate is None:
+        return "-"
+    interval = f" ± {estimate.interval:.2g}" if math.isfinite(estimate.interval) else ""
+    return f"{estimate.value:.4g}{interval}"
 
 
 class Cost(NamedTuple):
