@@ -44,7 +44,10 @@ def changes(study: Study, results: Results, order: Order) -> list[str]:
 def _papers(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a run as the paper has them."""
     given = {"recipe": "paper", "data": PAPER_DATA, "backbone": study.backbone, **options}
-    return flatten(resolve(given).model_dump())
+    settings = flatten(resolve(given).model_dump())
+    if settings.get("pre_learn") and settings["pre_learn_epochs"] is None:
+        settings["pre_learn_epochs"] = settings["epochs"]  # both are the recipe's
+    return settings
 
 
 def _differences(
