@@ -176,8 +176,3 @@ def test_the_usual_number_of_clusters_leaves_enough_images_in_each():
     for count, V, clusters in ((38_400, 6, 500), (6_768, 16, 211), (60, 3, 10), (3, 6, 1)):
         source = Clusters(ClustersSettings(from_run="some"), count, None, seeded())
         assert source.clusters(V) == clusters
-
-
-def test_where_embeddings_come_from_must_be_said():
-    with pytest.raises(ValueError, match="give --from RUN, or --pre-learn simclr"):
-        ClustersSettings(name="clusters")

@@ -68,7 +68,7 @@ def test_hardly_a_step_is_lost_where_parts_are_made_equal(steps):
 def test_a_run_that_is_clustered_is_not_trained_for_longer_than_the_papers():
     cost = StepCost(0.5, 1000, 10, epoch_before=2.0, epochs_before=7)
     assert Budget(seconds=100).options(cost, 100)["pre_learn_epochs"] == 7
-    with pytest.raises(PseudoshotError, match="after an epoch of 90 s of the run that it clusters"):
+    with pytest.raises(PseudoshotError, match="after an epoch of 90 s of the run that it needs"):
         Budget(seconds=60).options(StepCost(0.5, 1000, 10, 90.0, 100), 100)
 
 

@@ -49,13 +49,26 @@ def test_a_command_pre_learns_and_resumes_exactly(data, tmp_path, monkeypatch):
         json.loads((tmp_path / "unbroken" / place / "run.json").read_text())["settings"]
         for place in ("", PRE_LEARNT)
     ]
-    assert settings[0]["class_source"]["pre_learn"] == "simclr"
+    assert settings[0]["pre_learn"] == "simclr"
     assert settings[0]["class_source"]["from_run"] == str(tmp_path / "unbroken" / PRE_LEARNT)
     assert settings[1]["method"]["name"] == "simclr"
     assert settings[1]["optimisation"]["epochs"] == 2
     assert settings[1]["method"]["images"] == 57, "as many as there are, not SimCLR's 192"
     for same in ("seed", "recipe", "backbone"):
         assert settings[0][same] == settings[1][same]
+
+
+def test_a_command_pre_learns_what_stays_as_it_is(data, tmp_path, monkeypatch):
+    """Meta-GMVAE on frozen embeddings; cut off in the first of the two trainings, and later."""
+    options = {"method": "meta-gmvae", "frozen": True, "images": 10, "samples": 2}
+    options |= {"pre_learn": "simclr", "pre_learn_epochs": 2}
+    check_resumed_equals_unbroken(data, tmp_path, monkeypatch, (1, 4), **options)
+    run = tmp_path / "unbroken"
+    settings = json.loads((run / "run.json").read_text())["settings"]
+    assert settings["start_from"] == str(run / PRE_LEARNT)
+    assert settings["method"]["similarity"] == "cosine", "that of SimCLR's embeddings"
+    first, second = (load_file(place / "model.safetensors") for place in (run / PRE_LEARNT, run))
+    assert all(torch.equal(first[key], second[key]) for key in first)
 
 
 def test_the_run_is_found_again_from_another_folder(data, run, tmp_path, monkeypatch):
@@ -131,6 +144,12 @@ def test_a_dry_run_says_what_both_trainings_take_and_finds_no_clusters(data, mon
         (("--method", "cactus", "--pre-learn", "protonet"), "needs labels or clusters itself"),
         (("--method", "cactus", "--pre-learn", "cumca"), "needs labels or clusters itself"),
         (("--from", "RUN"), "class source 'exemplars' has no setting 'from-run'"),
+        (("--pre-learn", "simclr"), "class source 'exemplars' with method 'baseline' needs none"),
+        (("--method", "meta-gmvae", "--frozen"), "--start-from, train one first by --pre-learn"),
+        (
+            ("--method", "meta-gmvae", "--frozen", "--pre-learn", "simclr", "--start-from", "RUN"),
+            "give --start-from, a run to learn from, or --pre-learn, which trains one: not both",
+        ),
         (
             ("--method", "cactus", "--from", "RUN", "--images", 30, "--query", 2),
             "an episode takes 30 clusters of 3 images but 57 images are put into 9",

@@ -42,6 +42,7 @@ class ClassSource(ABC):
     Settings: ClassVar[type[PartSettings]] = PartSettings
     needs_labels: ClassVar[bool] = False
     looks: ClassVar[bool] = False  # True: at embeddings, before it can draw
+    needs_run: ClassVar[bool] = False  # True: at those of another run, its setting `from_run`
 
     def __init__(
         self,

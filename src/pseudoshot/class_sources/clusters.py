@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt
 from torch import Tensor
 
 from pseudoshot.class_sources.base import ClassSource, Draw, Embed
@@ -24,11 +24,6 @@ class ClustersSettings(PartSettings):
     from_run: str | None = None
     """the run whose embeddings are clustered, trained on the same images: a folder or a bundled
     model; --from on the command line"""
-    pre_learn: str | None = None
-    """in place of from_run, the method by which such a run is trained first, such as simclr; with
-    the same data, size, backbone, recipe and seed, into OUT/pre-learnt"""
-    pre_learn_epochs: int | None = Field(default=None, ge=1, le=10**9)
-    """epochs of pre_learn: the recipe's where not given"""
     partitions: PositiveInt = Field(default=50, le=10_000)
     """P, partitions of all images: the first of embeddings as they are, each other one after every
     dimension was multiplied by a number drawn from U(0, 1)"""
@@ -38,15 +33,6 @@ class ClustersSettings(PartSettings):
     whitened: PositiveInt = 256
     """principal components of an embedding at most that are clustered, each of variance 1, all
     together of length 1"""
-
-    @model_validator(mode="after")
-    def _knows_where_from(self) -> Self:
-        if self.from_run is None and self.pre_learn is None:
-            raise ValueError(
-                f"class source '{self.name}' groups images by the embeddings of a run: give --from "
-                f"RUN, or --pre-learn simclr to train one first"
-            )
-        return self
 
 
 class Clusters(ClassSource):
@@ -61,6 +47,7 @@ class Clusters(ClassSource):
 
     Settings = ClustersSettings
     looks = True
+    needs_run = True
 
     def __init__(
         self,

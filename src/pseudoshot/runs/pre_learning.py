@@ -1,5 +1,5 @@
-"""The run whose embeddings another one clusters: as it was given, or trained first by the same
-command."""
+"""The run whose embeddings another one clusters or learns from: as it was given, or trained first
+by the same command."""
 
 from __future__ import annotations
 
@@ -26,23 +26,22 @@ def check_looked_at(settings: RunSettings, images: ImageSet) -> None:
 
 def pre_learning_options(settings: RunSettings, images: int) -> dict[str, Any] | None:
     """Of the run that is trained first, on as many images; None where there is none to train."""
-    source = settings.class_source
-    if not isinstance(source, ClustersSettings) or source.pre_learn is None:
+    if settings.pre_learn is None:
         return None
-    if METHODS[source.pre_learn].defaults.get("class_source", "exemplars") != "exemplars":
+    if METHODS[settings.pre_learn].defaults.get("class_source", "exemplars") != "exemplars":
         raise PseudoshotError(
-            f"--pre-learn {source.pre_learn} needs labels or clusters itself: choose a method that "
-            f"learns from views alone, such as simclr or baseline"
+            f"--pre-learn {settings.pre_learn} needs labels or clusters itself: choose a method "
+            f"that learns from views alone, such as simclr or baseline"
         )
     options = {
-        "method": source.pre_learn,
+        "method": settings.pre_learn,
         "size": settings.data.size,
         "rotations": settings.data.rotations,
         "recipe": settings.recipe,
         "backbone": settings.backbone.name,
         "seed": settings.seed,
         "precision": settings.optimisation.precision,
-        "epochs": source.pre_learn_epochs,
+        "epochs": settings.pre_learn_epochs,
     }
     options = {name: value for name, value in options.items() if value is not None}
     usual = resolve({**options, "data": settings.data.name}).method.images
@@ -51,10 +50,13 @@ def pre_learning_options(settings: RunSettings, images: int) -> dict[str, Any] |
 
 def from_pre_learnt(settings: RunSettings, out: Path) -> RunSettings:
     """The same settings, with the run by its place in the folder `out`."""
-    named = {"from_run": str((out / PRE_LEARNT).resolve())}
-    return settings.model_copy(
-        update={"class_source": settings.class_source.model_copy(update=named)}
-    )
+    place = str((out / PRE_LEARNT).resolve())
+    changes: dict[str, Any] = {}
+    if isinstance(settings.class_source, ClustersSettings):
+        changes["class_source"] = settings.class_source.model_copy(update={"from_run": place})
+    if settings.method.network_stays:
+        changes["start_from"] = place
+    return settings.model_copy(update=changes)
 
 
 def check_alone(processes: int) -> None:

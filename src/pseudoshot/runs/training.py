@@ -35,7 +35,10 @@ from pseudoshot.training.processes import Team, build_fabric, check_shares, lead
 from pseudoshot.training.run_folder import RunFolder
 
 # Options that are about a network from scratch, or about another start.
-SCRATCH = {"recipe", "backbone", "size", "views", "class_source", "start_from", "frozen_epochs"}
+SCRATCH = {
+    *("recipe", "backbone", "size", "views", "class_source"),
+    *("start_from", "pre_learn", "frozen_epochs"),
+}
 
 # That a person waits for by default, in place of the recipe's ten: without bfloat16 a step takes
 # more than twice as long, and four gain four fifths of what six do (results/README.md).
@@ -133,6 +136,10 @@ def gather(data: str | Path, config: str | Path | None, options: dict[str, Any])
                 "give --from, a run to cluster, or --pre-learn, which trains one: not both"
             )
         given["from_run"] = lasting_name(given["from_run"])
+    if given.get("frozen") and {"start_from", "pre_learn"} <= {*given}:
+        raise PseudoshotError(
+            "give --start-from, a run to learn from, or --pre-learn, which trains one: not both"
+        )
     return given
 
 

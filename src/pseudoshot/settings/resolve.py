@@ -54,6 +54,8 @@ def resolve(given: Mapping[str, Any], start: Start | None = None) -> RunSettings
         if "images" in method.defaults:  # which tasks or sets may have to be cut from
             first = {name: value for name, value in first.items() if name != "images"}
         made_for = start.made_for
+    elif chosen.get("frozen") and isinstance(given.get("pre_learn"), str):
+        first = {"similarity": METHODS[given["pre_learn"]].Settings().test_similarity}
     choices = {"classifier": "prototype", **chosen, **first, **given}
     backbone = backbone_named(choices["backbone"])
     known = _known(_models(choices))
@@ -86,6 +88,7 @@ def validated(options: Mapping[str, Any]) -> RunSettings:
     settings: RunSettings = _parsed(RunSettings, {**own, **tree}, {})
     _refuse_impossible(settings.method)
     _refuse_without_start(settings)
+    _refuse_without_run(settings)
     _refuse_smaller_views(settings)
     return settings
 
@@ -204,9 +207,27 @@ def _refuse_without_start(settings: RunSettings) -> None:
         raise PseudoshotError(
             "--frozen-epochs keeps a trained backbone as it is at first: give one by --start-from"
         )
-    if settings.method.network_stays:
+    if settings.method.network_stays and settings.pre_learn is None:
         raise PseudoshotError(
-            "--frozen keeps a trained network as it is: give one by --start-from, or leave it out"
+            "--frozen keeps a trained network as it is: give one by --start-from, train one first "
+            "by --pre-learn simclr, or leave it out"
+        )
+
+
+def _refuse_without_run(settings: RunSettings) -> None:
+    """Another run that is needed and not there, or trained and not needed."""
+    source, name = CLASS_SOURCES[settings.class_source.name], settings.class_source.name
+    known = settings.pre_learn or getattr(settings.class_source, "from_run", None)
+    if source.needs_run and not known:
+        raise PseudoshotError(
+            f"class source '{name}' groups images by the embeddings of a run: give --from RUN, or "
+            f"--pre-learn simclr to train one first"
+        )
+    if settings.pre_learn and not (source.needs_run or settings.method.network_stays):
+        raise PseudoshotError(
+            f"--pre-learn trains a run that is then clustered, or stays as it is with --frozen, "
+            f"and class source '{name}' with method '{settings.method.name}' needs none: leave it "
+            f"out"
         )
 
 

@@ -12,13 +12,13 @@ class TrainOptions(TypedDict, total=False):
     recipe: Literal["paper", "fast", "best"] | None
     seed: int | None
     start_from: str | None
+    pre_learn: str | None
+    pre_learn_epochs: int | None
     size: int | None
     rotations: bool | None
     class_source: str | None
     labels: float | None
     from_run: str | None
-    pre_learn: str | None
-    pre_learn_epochs: int | None
     partitions: int | None
     clusters: int | None
     whitened: int | None

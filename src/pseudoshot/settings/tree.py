@@ -84,6 +84,12 @@ class RunSettings(Settings):
     classifier are that model's. One that labels were behind, or a transformers model, is trained by
     a few small steps, and its BatchNorm statistics stay. Where held-out images do not show that the
     network became better, the run's model is the start as it was"""
+    pre_learn: str | None = None
+    """the method by which another run is trained first, such as simclr, into OUT/pre-learnt; with
+    the same data, size, backbone, recipe and seed. Its embeddings are clustered, in place of
+    from_run, or stay as they are and are learnt from, with frozen in place of start_from"""
+    pre_learn_epochs: int | None = Field(default=None, ge=1, le=MOST)
+    """epochs of pre_learn: the recipe's where not given"""
     data: DataSettings
     """a folder of images, or the name of a set"""
     class_source: SerializeAsAny[PartSettings]

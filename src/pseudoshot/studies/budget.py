@@ -99,7 +99,7 @@ class Budget:
         if steps >= cost.steps:
             return before
         if steps < LEAST_STEPS:
-            after = f", after an epoch of {cost.epoch_before:.0f} s of the run that it clusters"
+            after = f", after an epoch of {cost.epoch_before:.0f} s of the run that it needs"
             raise PseudoshotError(
                 f"{self} are {steps} steps of {cost.cpu_seconds:.2g} s{after if before else ''}, "
                 f"and {LEAST_STEPS} are the least: raise --budget"

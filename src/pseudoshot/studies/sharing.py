@@ -1,4 +1,4 @@
-"""The run that another one clusters, trained once for all runs in a folder that need it."""
+"""The run that another one clusters or learns from, trained once for all in a folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def share_pre_learnt(
     """Leave a run that is to begin as if it had been interrupted once its first part was trained;
     False while another process trains that part."""
     settings = resolve({**options, "data": order.data})
-    if folder.started or getattr(settings.class_source, "pre_learn", None) is None:
+    if folder.started or settings.pre_learn is None:
         return True
     first = pre_learning_options(settings, len(images_of(settings, order.data_root)))
     assert first is not None
