@@ -136,7 +136,7 @@ def gather(data: str | Path, config: str | Path | None, options: dict[str, Any])
                 "give --from, a run to cluster, or --pre-learn, which trains one: not both"
             )
         given["from_run"] = lasting_name(given["from_run"])
-    if given.get("frozen") and {"start_from", "pre_learn"} <= {*given}:
+    if given.get("frozen") is True and {"start_from", "pre_learn"} <= {*given}:
         raise PseudoshotError(
             "give --start-from, a run to learn from, or --pre-learn, which trains one: not both"
         )

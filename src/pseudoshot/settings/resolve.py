@@ -50,11 +50,11 @@ def resolve(given: Mapping[str, Any], start: Start | None = None) -> RunSettings
     if start is not None:
         start.refuse_another(given)
         labelled = CLASS_SOURCES[chosen["class_source"]].needs_labels
-        first = start.preferred(labelled, stays=bool(chosen.get("frozen")))
+        first = start.preferred(labelled, stays=chosen.get("frozen") is True)
         if "images" in method.defaults:  # which tasks or sets may have to be cut from
             first = {name: value for name, value in first.items() if name != "images"}
         made_for = start.made_for
-    elif chosen.get("frozen") and isinstance(given.get("pre_learn"), str):
+    elif chosen.get("frozen") is True and isinstance(given.get("pre_learn"), str):
         first = {"similarity": METHODS[given["pre_learn"]].Settings().test_similarity}
     choices = {"classifier": "prototype", **chosen, **first, **given}
     backbone = backbone_named(choices["backbone"])
