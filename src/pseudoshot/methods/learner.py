@@ -40,10 +40,6 @@ class CutSettings(MethodSettings):
     def unit(self) -> int:
         return self.N * self.support_images
 
-    @property
-    def fewest(self) -> int:
-        return self.unit
-
     @model_validator(mode="after")
     def _whole_tasks(self) -> Self:
         if not self.unit or self.images % self.unit:

@@ -69,10 +69,6 @@ class MetaGMVAESettings(MethodSettings):
         return self.M
 
     @property
-    def fewest(self) -> int:
-        return self.unit
-
-    @property
     def test_similarity(self) -> Similarity:
         return self.similarity
 

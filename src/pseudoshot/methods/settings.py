@@ -25,7 +25,7 @@ class MethodSettings(PartSettings):
     @property
     def fewest(self) -> int:
         """Pseudo-classes that an episode needs, should the class source not have `images`."""
-        return 2
+        return max(2, self.unit)
 
     @property
     def unit(self) -> int:

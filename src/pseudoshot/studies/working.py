@@ -33,7 +33,7 @@ from pseudoshot.tools.console import console
 from pseudoshot.tools.errors import PseudoshotError, StoppedError
 
 PAUSE = 2.0  # seconds until a run that another process has in hand is looked at again
-MEASURED = 20  # steps: five told up to a tenth too much, and a budget is to be the same for all
+MEASURED = 20  # steps: by five a budget was less the same for all
 
 
 class BusyError(Exception):
