@@ -172,6 +172,21 @@ def test_too_few_clusters_are_one_sentence(options, C, V, words):
         build(Clusters, torch.randn(60, 5, generator=seeded()), C, V, **options)
 
 
+def test_the_first_partition_is_of_embeddings_as_they_are_however_often_it_is_made(monkeypatch):
+    """The first time, all images are put into one cluster."""
+    seen = []
+
+    def at_second_try(embeddings, scales, clusters, generator):
+        seen.append(scales.clone())
+        images = torch.arange(len(embeddings), dtype=torch.int32)
+        return (images % clusters if len(seen) > 1 else 0 * images).repeat(len(scales), 1)
+
+    monkeypatch.setattr("pseudoshot.class_sources.clusters.partitions", at_second_try)
+    build(Clusters, torch.randn(60, 5, generator=seeded()), 4, 3, clusters=6, partitions=3)
+    assert len(seen) == 2
+    assert all((scales[0] == 1).all() and (scales[1:] < 1).any() for scales in seen)
+
+
 def test_the_usual_number_of_clusters_leaves_enough_images_in_each():
     for count, V, clusters in ((38_400, 6, 500), (6_768, 16, 211), (60, 3, 10), (3, 6, 1)):
         source = Clusters(ClustersSettings(from_run="some"), count, None, seeded())
