@@ -98,20 +98,20 @@ def cumca(**options: object) -> Method:
     return build_learner("cumca", inner_steps=2, **options)
 
 
-@pytest.mark.parametrize("outer", [False, True])
-def test_cumca_without_mixes_equals_maml_on_views_and_images(outer):
-    method = cumca(prior_share=0, outer_views=outer)
-    batch = episode(method)  # the policies put views in the first place, or with outer views images
+@pytest.mark.parametrize("augmented", ["support", "query"])
+def test_cumca_without_mixes_equals_maml_on_views_and_images(augmented):
+    method = cumca(prior_share=0, augmented=augmented)
+    batch = episode(method)  # the policies put the support in the first place
     tasks = [(batch.views[i : i + 2, 0], batch.views[i : i + 2, 1]) for i in (0, 2)]
     assert_equal(method.loss(batch).value, slow_maml(method, tasks), method)
 
 
-@pytest.mark.parametrize("outer", [False, True])
-def test_cumca_equals_maml_on_mixes_made_one_by_one(outer):
-    method = cumca(outer_views=outer, prior_beta=0.7)
+@pytest.mark.parametrize("augmented", ["support", "query"])
+def test_cumca_equals_maml_on_mixes_made_one_by_one(augmented):
+    method = cumca(augmented=augmented, prior_beta=0.7)
     batch = episode(method)
     state = batch.generator.get_state()
-    views, images = batch.views.unbind(1)[:: -1 if outer else 1]
+    views, images = batch.views.unbind(1)[:: -1 if augmented == "query" else 1]
     unit = torch.eye(IMAGES, dtype=torch.float64)[:, None, None]  # tells who was mixed with whom
     zero = torch.zeros_like(unit)
     own = method.prior_mixup(unit, zero, batch.generator).sum((1, 2))
@@ -127,7 +127,7 @@ def test_cumca_equals_maml_on_mixes_made_one_by_one(outer):
         assert other[i, partner] == 1 - kept
         mixes.append(kept * views[i] + (1 - kept) * images[partner])
     mixed = torch.stack(mixes)
-    inner, outer = (images, mixed) if outer else (mixed, images)
+    inner, outer = (images, mixed) if augmented == "query" else (mixed, images)
     tasks = [(inner[i : i + 2], outer[i : i + 2]) for i in (0, 2)]
     assert_equal(method.loss(batch).value, slow_maml(method, tasks), method)
 
@@ -155,18 +155,19 @@ def test_cumca_with_identity_views_and_no_mix_has_its_support_as_queries():
     assert_equal(method.loss(batch).value, slow_maml(method, tasks), method)
 
 
-@pytest.mark.parametrize("outer", [False, True])
-def test_cumca_adapts_to_views_and_asks_for_images_unless_told(outer):
-    roles = cumca(outer_views=outer).policies(get_policy("amdim"))
-    assert [isinstance(policy, Identity) for _, policy in roles] == (
-        [True, False] if outer else [False, True]
-    )
+@pytest.mark.parametrize("name", ["umtra", "cumca"])
+def test_the_augmented_side_has_views_and_the_other_the_images(name):
+    for augmented, images in (("support", [False, True]), ("query", [True, False])):
+        roles = build_learner(name, augmented=augmented).policies(get_policy("amdim"))
+        assert [isinstance(policy, Identity) for _, policy in roles] == images
 
 
 def test_the_authors_settings():
     for name in ("cactus", "cumca"):
         s = METHODS[name].Settings()
         assert (s.images, s.N, s.inner_steps, s.inner_lr, s.learner) == (40, 5, 5, 0.25, "maml")
+    assert METHODS["umtra"].Settings().augmented == "query"
+    assert METHODS["cumca"].Settings().augmented == "support"
     assert (METHODS["cactus"].Settings().shot, METHODS["cactus"].Settings().query) == (1, 5)
     uflst = METHODS["uflst"].Settings()
     assert (uflst.images, uflst.V, uflst.loss, uflst.resolved_margin) == (60, 6, "triplet", 1.0)

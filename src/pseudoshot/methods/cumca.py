@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Literal
 
 import torch
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat
 from torch import Tensor
 
 from pseudoshot.methods.base import Batch, Loss
-from pseudoshot.methods.learner import LearnerMethod, LearnerSettings
+from pseudoshot.methods.pairs import PairMethod, PairSettings
 from pseudoshot.tools.beta import beta_draws
-from pseudoshot.views import Policy
-from pseudoshot.views.identity import Identity
 
 
-class CUMCASettings(LearnerSettings):
-    images: PositiveInt = 40
-    outer_views: bool = False
-    """the support is the images and the query their mixed views; by default the other way round"""
+class CUMCASettings(PairSettings):
+    augmented: Literal["support", "query"] = "support"
     prior_share: float = Field(default=1.0, ge=0, le=1)
     """part of the views that Prior-Mixup mixes with another image; 0: none"""
     prior_beta: PositiveFloat = Field(default=1.0, le=1e3)
     """a mix keeps λ of its own image, drawn from Beta(prior_beta, prior_beta), or 1 - λ if more"""
 
-    @property
-    def V(self) -> int:  # noqa: N802
-        return 2
 
-
-class CUMCA(LearnerMethod):
+class CUMCA(PairMethod):
     """CUMCA: tasks of N images, each of another cluster, told by mixed views of them.
 
     Prior-Mixup: x~ = λx + (1-λ)x', under the label of x. The authors' code is not public and their
@@ -45,14 +37,10 @@ class CUMCA(LearnerMethod):
     defaults = MappingProxyType({"class_source": "distinct-clusters", "images": 40})
     settings: CUMCASettings
 
-    def policies(self, views: Policy) -> Sequence[tuple[int, Policy]]:
-        roles = (1, views), (1, Identity.beside(views))
-        return roles[::-1] if self.settings.outer_views else roles
-
     def loss(self, batch: Batch) -> Loss:
-        views, images = batch.views.unbind(1)[:: -1 if self.settings.outer_views else 1]
-        mixed = self.prior_mixup(views, images, batch.generator)
-        pair = (images, mixed) if self.settings.outer_views else (mixed, images)
+        augmented = 0 if self.settings.augmented == "support" else 1
+        pair = list(batch.views.unbind(1))
+        pair[augmented] = self.prior_mixup(pair[augmented], pair[1 - augmented], batch.generator)
         return super().loss(replace(batch, views=torch.stack(pair, 1)))
 
     def prior_mixup(self, views: Tensor, images: Tensor, generator: torch.Generator) -> Tensor:

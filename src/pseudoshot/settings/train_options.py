@@ -62,11 +62,10 @@ class TrainOptions(TypedDict, total=False):
     inner_steps: int | None
     inner_lr: float | None
     first_order: bool | None
-    swap: bool | None
+    augmented: Literal["support", "query"] | None
     support_mix: float | None
     query_mix: float | None
     rotation_weight: float | None
-    outer_views: bool | None
     prior_share: float | None
     prior_beta: float | None
     loss: Literal["triplet", "prototype", "both"] | None
