@@ -11,7 +11,7 @@ from pseudoshot.methods.uflst import hard_triplets
 from pseudoshot.views import get_policy
 from pseudoshot.views.identity import Identity
 from tests.core.reference_methods import cross_entropy
-from tests.core.test_rival_equations import (
+from tests.core.rivals import (
     IMAGES,
     assert_equal,
     build,

@@ -10,7 +10,7 @@ from pseudoshot.methods.cpn import distance_to_uniform
 from pseudoshot.tasks.gram import gram_matrix, task_loss
 from pseudoshot.tasks.tasks import exhaustive_tasks
 from tests.core.reference_methods import cross_entropy
-from tests.core.test_rival_equations import DIM, IMAGES, assert_equal, build, episode, unit
+from tests.core.rivals import DIM, IMAGES, assert_equal, build, episode, unit
 
 
 def slow_distance_to_uniform(told: Tensor, cost: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from pseudoshot.tools.beta import beta_draws
 from pseudoshot.views import get_policy
 from pseudoshot.views.autoaug import AutoAug
 from tests.core.reference_methods import cross_entropy
-from tests.core.test_rival_equations import DIM, IMAGES, Linear, assert_equal, episode
+from tests.core.rivals import DIM, IMAGES, Linear, assert_equal, episode
 
 
 def build_ulda(backbone: Backbone, **options: Any) -> Method:

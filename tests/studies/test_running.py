@@ -1,18 +1,11 @@
-"""Studies as they are run: shared, interrupted, by several processes, with reasons for gaps."""
+"""Studies as they are run: what is trained, measured, said and written."""
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
 from safetensors.torch import load_file
 
 from pseudoshot.evaluation.records import read_records
@@ -20,99 +13,16 @@ from pseudoshot.runs.estimating import DryRun
 from pseudoshot.runs.pre_learning import PRE_LEARNT
 from pseudoshot.runs.training import train
 from pseudoshot.settings.resolve import resolve
-from pseudoshot.studies import run_studies
 from pseudoshot.studies.budget import Budget
 from pseudoshot.studies.order import Order
-from pseudoshot.studies.plan import Job, make_plan
 from pseudoshot.studies.sections import accuracy_section
-from pseudoshot.studies.shelf import Known, Shelf
+from pseudoshot.studies.shelf import Shelf
 from pseudoshot.studies.statistics import Estimate
-from pseudoshot.studies.study import get_study
 from pseudoshot.studies.tables import Cell, Line, Table
-from pseudoshot.studies.working import State, Worker
-from pseudoshot.tools.errors import PseudoshotError
+from pseudoshot.studies.working import Worker
 from pseudoshot.training.run_folder import RunFolder
-from tests.cli.entry import ENTRY, here, refused
-from tests.evaluation.test_records import make_evaluation
-
-TINY = """
-title = "Tiny"
-where = "nowhere"
-asks = "Whether it runs."
-backbone = "conv4"
-common = { size = 16, images = 8, query = 2, tasks = 4 }
-"""
-FIRST = (
-    TINY
-    + """
-[runs]
-"Baseline" = { method = "baseline" }
-"HMS" = { method = "hms" }
-"tuned" = { start = "Baseline", labels = 1.0, images = 4, epochs = 2 }
-
-[[paper]]
-backbone = "conv4"
-figures."HMS" = [48.12, 65.33]
-figures."another" = [40.0]
-
-[[claims]]
-says = "HMS is above the baseline"
-better = "HMS"
-than = ["Baseline"]
-"""
-)
-SECOND = (
-    TINY
-    + """
-curves = ["loss"]
-[runs]
-"SES" = { method = "baseline" }
-[evaluations]
-"two" = { way = 2, shots = [1] }
-"elsewhere" = { on = "cub" }
-"linear" = { linear = true }
-"map" = { tsne = true, way = 2, shots = [1] }
-"together" = { classifier = "opta", way = 2, shots = [1] }
-"""
-)
-SHORT = {"budget": "2 epochs", "tasks": 20}
-
-
-def pictures(folder: Path, classes: int, each: int, seed: int) -> str:
-    pixels = np.random.default_rng(seed).integers(0, 256, (classes, each, 16, 16, 3), np.uint8)
-    for label, images in enumerate(pixels):
-        place = folder / f"class{label}"
-        place.mkdir(parents=True)
-        for number, image in enumerate(images):
-            Image.fromarray(image).save(place / f"{number}.png")
-    return str(folder)
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory) -> Path:
-    """Two studies that share a run, images to train on, and others to measure on."""
-    folder = tmp_path_factory.mktemp("studies")
-    (folder / "first.toml").write_text(FIRST)
-    (folder / "second.toml").write_text(SECOND)
-    pictures(folder / "train", 5, 12, seed=0)
-    pictures(folder / "test", 5, 20, seed=1)
-    return folder
-
-
-def run(place: Path, out: str, *names: str, **options: object) -> list[Path]:
-    files = [str(place / f"{name}.toml") for name in names]
-    given = {"test": str(place / "test"), "data_root": place / "no sets", **SHORT, **options}
-    return run_studies(files, place / "train", place / out, **given)
-
-
-@pytest.fixture(scope="module")
-def finished(place) -> Path:
-    run(place, "finished", "first", "second", seeds=2)
-    return place / "finished"
-
-
-def folders(out: Path) -> list[Path]:
-    return sorted(path for path in (out / "runs").iterdir() if path.is_dir())
+from tests.cli.entry import here, refused
+from tests.studies.small import TINY, folders, run
 
 
 def test_runs_are_trained_once_for_all_studies(finished):
@@ -223,56 +133,6 @@ def test_a_fine_tuning_names_its_start(finished):
     assert len(tuned) == 2
 
 
-def command(place: Path, out: str, *words: str) -> list[str]:
-    given = [str(ENTRY), "study", str(place / "first.toml"), "--data", str(place / "train")]
-    given += ["--test", str(place / "test"), "--out", str(place / out), "--tasks", "20"]
-    return [*given, *words]
-
-
-def wait_for(condition, process: subprocess.Popen) -> None:
-    end = time.monotonic() + 240
-    while not condition():
-        assert process.poll() is None, "it ended before"
-        assert time.monotonic() < end, "it hangs"
-        time.sleep(0.02)
-
-
-@pytest.fixture(scope="module")
-def unbroken(place) -> Path:
-    run(place, "unbroken", "first", budget="30 epochs")
-    return place / "unbroken"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143)])
-def test_a_study_that_is_killed_goes_on_and_comes_to_the_same(place, unbroken, number, code):
-    """The process at work notices that its parent is gone, saves its run and ends."""
-    out = place / f"killed-{number}"
-    words = command(place, out.name, "--budget", "30 epochs")
-    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-    wait_for(lambda: any(out.glob("runs/*/log.jsonl")), process)
-    process.send_signal(number)
-    assert process.wait() == code
-    (begun, *_) = (path.parent for path in out.glob("runs/*/log.jsonl"))
-    assert subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode == 0
-    assert [folder.name for folder in folders(out)] == [f.name for f in folders(unbroken)]
-    ours = load_file(begun / "model.safetensors")
-    theirs = load_file(unbroken / "runs" / begun.name / "model.safetensors")
-    assert all((ours[name] == theirs[name]).all() for name in theirs)
-    log = RunFolder(begun).read_log()
-    assert [record["step"] for record in log] == sorted({record["step"] for record in log})
-
-
-@pytest.mark.slow
-def test_two_processes_in_one_folder_share_the_work(place):
-    words = command(place, "shared", "--budget", "2 epochs")
-    both = [subprocess.Popen(words, stderr=subprocess.DEVNULL) for _ in range(2)]
-    assert [process.wait() for process in both] == [0, 0]
-    out = place / "shared"
-    assert len(folders(out)) == 3
-    assert [len(read_records(folder)) for folder in folders(out)] == [1, 1, 1]
-
-
 def test_a_budget_of_seconds_is_measured_once(place):
     (place / "alone.toml").write_text(TINY + '[runs]\n"SES" = { method = "baseline" }\n')
     run(place, "timed", "alone", budget="2s", seeds=2)
@@ -330,78 +190,12 @@ def test_what_it_costs_is_measured_once_as_well(place):
     assert [worker._before(first) for first in told] == [(5.0, 10), (5.0, 10)]
 
 
-def first_job(place: Path, out: Path) -> tuple[Worker, Job]:
-    """Of the first study, and a process that may do it."""
-    data, test, seconds = str(place / "train"), str(place / "test"), Budget.parse("3s")
-    order = Order(data, test, seconds, 1, 20, out, None, place / "no sets")
-    plan = make_plan([get_study(str(place / "first.toml"))], order)
-    return Worker(order, Shelf(order.out)), next(iter(plan.jobs.values()))
-
-
-def test_what_nobody_foresaw_is_a_reason_too(place, tmp_path, monkeypatch):
-    def broken(*_: object, **__: object) -> None:
-        raise ValueError("no such luck\nin two lines")
-
-    monkeypatch.setattr("pseudoshot.studies.working.train", broken)
-    worker, job = first_job(place, tmp_path)
-    assert worker.attempt(job) is State.DONE
-    identity = job.run.identity
-    reason = worker.shelf.refused(identity)["training"]
-    assert reason == f"ValueError: no such luck (refused/{identity}.txt)"
-    assert "in two lines" in (tmp_path / "refused" / f"{identity}.txt").read_text()
-    worker.shelf.try_again(identity)
-    assert not list((tmp_path / "refused").iterdir())
-
-
-def test_a_record_of_another_evaluation_is_not_taken_for_the_own(place, finished, monkeypatch):
-    """The last line may be another program's, or the own was not written on a full disk."""
-    worker, job = first_job(place, finished)
-    known = Known(key=folders(finished)[0].name, trained=True)
-    (identity, measure), *_ = job.measures.items()
-    result = make_evaluation(12.5)
-    monkeypatch.setattr("pseudoshot.studies.working.evaluate_run", lambda *_, **__: result)
-    with pytest.raises(PseudoshotError, match="what was measured could not be kept"):
-        worker._measure(job.run, known, identity, measure)
-    assert not known.evaluated
-
-
-def test_nobody_waits_for_a_cost_that_another_process_measures(place, tmp_path):
-    worker, job = first_job(place, tmp_path)
-    with Shelf(tmp_path).held(f"cost-{job.run.alike}") as mine:
-        assert mine
-        assert worker.attempt(job) is State.BUSY
-
-
-def test_a_process_that_was_killed_does_not_cost_the_page(place, tmp_path, monkeypatch):
-    monkeypatch.setattr("pseudoshot.studies.running._work", lambda *_: False)
-    with pytest.raises(PseudoshotError, match="ended before its work was done"):
-        run(place, str(tmp_path), "first")
-    assert "Not there yet" in (tmp_path / "first.html").read_text()
-
-
 def test_how_long_it_takes_is_said_beforehand(place, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("pseudoshot.studies.running._work", lambda *_: True)
     run(place, str(tmp_path), "first", budget="20m", jobs=2)
     said = " ".join(capsys.readouterr().err.split())
     assert "3 runs, 1200 CPU seconds per run" in said
     assert ": about 30 min" in said
-
-
-@pytest.mark.slow
-def test_shards_do_their_part_alone(place):
-    done = []
-    for shard in ("1/2", "2/2"):
-        run(place, "sharded", "first", shard=shard)
-        done.append(len(folders(place / "sharded")))
-    assert done == [2, 3]  # the fine-tuning goes with its start
-    assert "Not there yet" not in (place / "sharded" / "first.html").read_text()
-
-
-def test_too_few_classes_are_a_reason_not_an_end(place, tmp_path):
-    few = pictures(tmp_path / "few", 3, 20, seed=2)
-    out = tmp_path / "out"
-    run(place, str(out), "first", test=few)
-    assert "5-way tasks need 5 classes" in (out / "first.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -428,11 +222,3 @@ def test_the_list_names_every_study():
     told = here("study").stdout
     assert "transformer-layers" in told
     assert "pseudoshot study NAME" in told
-
-
-def test_an_error_in_a_process_is_not_taken_for_success(place, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(place / "broken"), *sys.path]))
-    (place / "broken").mkdir()
-    (place / "broken" / "sitecustomize.py").write_text("import os\nos._exit(3)\n")
-    with pytest.raises(PseudoshotError, match="ended before its work was done"):
-        run(place, "broken-out", "first")
