@@ -6,6 +6,12 @@ import numpy as np
 from PIL import Image
 
 from pseudoshot.studies import run_studies
+from pseudoshot.studies.budget import Budget
+from pseudoshot.studies.order import Order
+from pseudoshot.studies.plan import Job, make_plan
+from pseudoshot.studies.shelf import Shelf
+from pseudoshot.studies.study import get_study
+from pseudoshot.studies.working import Worker
 
 TINY = """
 title = "Tiny"
@@ -74,3 +80,13 @@ def run(place: Path, out: str, *names: str, **options: object) -> list[Path]:
 
 def folders(out: Path) -> list[Path]:
     return sorted(path for path in (out / "runs").iterdir() if path.is_dir())
+
+
+def first_job(
+    place: Path, out: Path, name: str = "first", budget: str = "3s"
+) -> tuple[Worker, Job]:
+    """Of a study, and a process that may do it."""
+    data, test = str(place / "train"), str(place / "test")
+    order = Order(data, test, Budget.parse(budget), 1, 20, out, None, place / "no sets")
+    plan = make_plan([get_study(str(place / f"{name}.toml"))], order)
+    return Worker(order, Shelf(order.out)), next(iter(plan.jobs.values()))

@@ -11,17 +11,13 @@ import pytest
 from safetensors.torch import load_file
 
 from pseudoshot.evaluation.records import read_records
-from pseudoshot.studies.budget import Budget
-from pseudoshot.studies.order import Order
-from pseudoshot.studies.plan import Job, make_plan
 from pseudoshot.studies.shelf import Known, Shelf
-from pseudoshot.studies.study import get_study
-from pseudoshot.studies.working import State, Worker
+from pseudoshot.studies.working import State
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.run_folder import RunFolder
 from tests.cli.entry import ENTRY
 from tests.evaluation.test_records import make_evaluation
-from tests.studies.small import folders, pictures, run
+from tests.studies.small import first_job, folders, pictures, run
 
 
 def command(place: Path, out: str, *words: str) -> list[str]:
@@ -72,14 +68,6 @@ def test_two_processes_in_one_folder_share_the_work(place):
     out = place / "shared"
     assert len(folders(out)) == 3
     assert [len(read_records(folder)) for folder in folders(out)] == [1, 1, 1]
-
-
-def first_job(place: Path, out: Path) -> tuple[Worker, Job]:
-    """Of the first study, and a process that may do it."""
-    data, test, seconds = str(place / "train"), str(place / "test"), Budget.parse("3s")
-    order = Order(data, test, seconds, 1, 20, out, None, place / "no sets")
-    plan = make_plan([get_study(str(place / "first.toml"))], order)
-    return Worker(order, Shelf(order.out)), next(iter(plan.jobs.values()))
 
 
 def test_what_nobody_foresaw_is_a_reason_too(place, tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from pseudoshot.studies.tables import Cell, Line, Table
 from pseudoshot.studies.working import Worker
 from pseudoshot.training.run_folder import RunFolder
 from tests.cli.entry import here, refused
-from tests.studies.small import TINY, folders, run
+from tests.studies.small import TINY, first_job, folders, run
 
 
 def test_runs_are_trained_once_for_all_studies(finished):
@@ -122,6 +122,16 @@ def test_linear_evaluation_and_map_are_on_the_pages_of_study_and_run(finished):
     reports = [(folder / "report.html").read_text() for folder in folders(finished)]
     assert sum("A map of old and new classes" in report for report in reports) == 2
     assert sum("linear evaluation" in report for report in reports) == 2
+
+
+def test_a_row_may_start_from_a_model_of_its_own(place, tmp_path):
+    """Which is a part of its settings, and of what they need: a frozen network is a trained one."""
+    row = 'method = "meta-gmvae", frozen = true, start_from = "conv4-cifar-fs"'
+    (place / "frozen.toml").write_text(f'{TINY.split("common")[0]}[runs]\n"A" = {{ {row} }}\n')
+    worker, job = first_job(place, tmp_path, "frozen", "2 epochs")
+    options, _ = worker.settled(job.run)
+    assert options["start_from"] == "conv4-cifar-fs"
+    assert options["epochs"] == 2
 
 
 def test_a_fine_tuning_names_its_start(finished):

@@ -124,7 +124,7 @@ class Worker:
                 self.shelf.run(first).path, order.data, order.data_root, options
             )
         named = {"data": full_name(order.data), **options}
-        path = {name: named.pop(name) for name in ("start_from",) if name in named}
+        path = {} if run.start is None else {"start_from": named.pop("start_from")}
         epochs = resolve(named).optimisation.epochs
         cost = None
         if order.budget.seconds is not None:
