@@ -15,8 +15,9 @@ from pseudoshot.runs.training import train
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies.budget import Budget
 from pseudoshot.studies.order import Order
+from pseudoshot.studies.running import done_of
 from pseudoshot.studies.sections import accuracy_section
-from pseudoshot.studies.shelf import Shelf
+from pseudoshot.studies.shelf import Known, Shelf
 from pseudoshot.studies.statistics import Estimate
 from pseudoshot.studies.tables import Cell, Line, Table
 from pseudoshot.studies.working import Worker
@@ -198,6 +199,24 @@ def test_what_it_costs_is_measured_once_as_well(place):
     worker = Worker(order, Shelf(order.out))
     told = [DryRun(settings, 60, 100, 1.0, seconds, 10, None) for seconds in (0.5, 0.7)]
     assert [worker._before(first) for first in told] == [(5.0, 10), (5.0, 10)]
+
+
+def test_a_run_that_was_trained_first_is_half_of_the_work(place, tmp_path):
+    worker, job = first_job(place, tmp_path)
+    shelf = worker.shelf
+    shelf.remember(job.run.identity, Known(key="begun"))
+    begun = shelf.run("begun")
+    first = RunFolder(begun.path / PRE_LEARNT)
+    for folder, epochs in ((begun, 10), (first, 4)):
+        folder.path.mkdir(parents=True)
+        folder.write_settings(resolve({"data": str(place / "train"), "epochs": epochs}))
+    assert done_of(job, shelf) == 0
+    first.log_path.write_text('{"step": 8, "epoch": 4.0}\n')
+    assert done_of(job, shelf) == pytest.approx(0.5, abs=0.02)
+    begun.log_path.write_text('{"step": 2, "epoch": 5.0}\n')
+    assert done_of(job, shelf) == pytest.approx(0.75, abs=0.02)
+    (first.path / "run.json").unlink()
+    assert done_of(job, shelf) == pytest.approx(0.5, abs=0.02)  # of one that clusters nothing
 
 
 def test_how_long_it_takes_is_said_beforehand(place, tmp_path, monkeypatch, capsys):

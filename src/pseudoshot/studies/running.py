@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from pseudoshot.data import full_name
+from pseudoshot.runs.pre_learning import PRE_LEARNT
 from pseudoshot.settings.tree import MOST
 from pseudoshot.studies.budget import Budget
 from pseudoshot.studies.order import Order, Shard, measured_on
@@ -21,6 +22,7 @@ from pseudoshot.studies.working import is_done, work
 from pseudoshot.tools.console import duration, progress_bar, say
 from pseudoshot.tools.errors import PseudoshotError, StoppedError
 from pseudoshot.tools.processor import usable_cores
+from pseudoshot.training.run_folder import RunFolder
 from pseudoshot.training.signals import StopSignals
 
 LOOK_EVERY = 1.0  # seconds
@@ -178,6 +180,12 @@ def done_of(job: Job, shelf: Shelf) -> float:
     folder = shelf.run(known.key)
     if not (known.key and folder.started):
         return 0.0
+    first = RunFolder(folder.path / PRE_LEARNT)
+    parts = [folder, first] if first.started else [folder]
+    return TRAINING_SHARE * sum(map(_trained, parts)) / len(parts)
+
+
+def _trained(folder: RunFolder) -> float:
     log = folder.read_log()
     epochs = folder.read_settings().optimisation.epochs
-    return TRAINING_SHARE * min(1.0, float(log[-1]["epoch"]) / epochs) if log else 0.0
+    return min(1.0, float(log[-1]["epoch"]) / epochs) if log else 0.0
