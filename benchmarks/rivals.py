@@ -3,11 +3,12 @@
     python benchmarks/rivals.py [METHOD ...] [--rounds 5] [--threads 1]
 
 Conv4 at 32 px, from views to the optimiser's step. Views per image are the method's own, and images
-as many as it takes for 384 views. Clusters are not counted: they are built once per round
+as many as it takes for 384 views. Those that learn by MAML are measured by prototypes as well
+(`umtra:prototype`). Clusters are not counted: they are built once per round
 (`benchmarks/clustering.py`). Each side is a process of its own and takes turns with the baseline;
 the ratio is its median over rounds, with its range. Memory is that of a process at its peak (Linux
 only). MAML's tasks have weights of their own, are passed through the network once for each inner
-step, and then back through each of those passes: at five steps about thirty times the arithmetic.
+step, and then back through each of those passes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ from pseudoshot.training.trainer import gradients_of
 
 VIEWS, SIZE = 384, 32
 SUPERVISED = {"protonet", "supervised"}
+EPISODES = [name for name in METHODS if name not in {*SUPERVISED, "baseline"}]
+BY_PROTOTYPES = [
+    f"{m}:prototype" for m in EPISODES if "learner" in METHODS[m].Settings.model_fields
+]
 
 
 class Measured(NamedTuple):
@@ -41,9 +46,12 @@ class Measured(NamedTuple):
     megabytes: float
 
 
-def settings_of(name: str) -> Any:
-    """Those of `train cifar-fs --method NAME`, but for the number of images."""
+def settings_of(side: str) -> Any:
+    """Those of `train cifar-fs --method NAME [--learner LEARNER]`, but for the number of images."""
+    name, _, learner = side.partition(":")
     options: dict[str, Any] = {"data": "cifar-fs", "method": name}
+    if learner:
+        options["learner"] = learner
     if METHODS[name].defaults.get("class_source") in ("clusters", "distinct-clusters"):
         options["from_run"] = "none"  # nothing is clustered here
     usual = resolve(options).method
@@ -52,15 +60,15 @@ def settings_of(name: str) -> Any:
             return resolve({**options, "images": images}).method
         except PseudoshotError:  # an episode is to be cut into tasks
             continue
-    raise SystemExit(f"{name}: no episode of {VIEWS} views or fewer")
+    raise SystemExit(f"{side}: no episode of {VIEWS} views or fewer")
 
 
-def side_of(name: str) -> Iterator[Measured]:
+def side_of(side: str) -> Iterator[Measured]:
     keep_freed_memory()
     torch.manual_seed(0)
-    settings = settings_of(name)
+    settings = settings_of(side)
     backbone = build_backbone("conv4", 3, SIZE).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    method = METHODS[name](backbone, settings)
+    method = METHODS[settings.name](backbone, settings)
     optimiser = build_optimiser("adam", method.parameter_groups(), 0.002)
     generator = torch.Generator().manual_seed(0)
     rows = torch.rand(settings.images * settings.V, 3, SIZE, SIZE, generator=generator)
@@ -98,15 +106,14 @@ def compare(name: str, rounds: int, threads: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("methods", nargs="*", default=[m for m in METHODS if m not in SUPERVISED])
+    parser.add_argument("methods", nargs="*", default=[*EPISODES, *BY_PROTOTYPES])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     print("| method | images x views | ms | of the baseline's (range) | MB (the baseline's) |")
     print("|---|---|---|---|---|")
     for name in arguments.methods:
-        if name != "baseline":
-            print(compare(name, arguments.rounds, arguments.threads), flush=True)
+        print(compare(name, arguments.rounds, arguments.threads), flush=True)
 
 
 if __name__ == "__main__":
