@@ -81,6 +81,15 @@ def test_without_a_blend_it_is_the_nearest_mean_of_directions():
     assert torch.equal(still.argmax(2), nearest.argmax(2))
 
 
+def test_one_query_alone_is_no_cloud():
+    """As where examples are held out one by one to tell how good a classifier is."""
+    examples, query = tasks(1)[0], tasks(1)[1][:, :1]
+    nearest = build_classifier("prototype", "cosine").fit(examples).logits(query)
+    moved = build_classifier("opta", "cosine").fit(examples).logits(query)
+    assert torch.equal(moved.argmax(2), nearest.argmax(2))
+    assert moved.std(2).min() > 0
+
+
 def test_queries_help_where_one_example_is_off_its_class():
     generator = torch.Generator().manual_seed(0)
     centres = torch.eye(8, dtype=torch.float64)[:5]

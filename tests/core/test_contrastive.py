@@ -8,11 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from pseudoshot.methods import Batch, Method
+from pseudoshot.methods import METHODS, Batch, Method
 from pseudoshot.methods.mochi import pair_products
 from tests.core.reference_methods import cross_entropy
 from tests.core.rivals import (
     IMAGES,
+    Normed,
     assert_equal,
     build,
     episode,
@@ -107,6 +108,19 @@ def test_moco_with_the_keys_of_its_own_batch_is_one_sided_info_nce():
     queries = [unit(method.head(method.backbone(views[:1]))[0]) for views in batch.views]
     terms = [cross_entropy([q @ k / 0.3 for k in keys], i) for i, q in enumerate(queries)]
     assert_equal(method.loss(batch).value, torch.stack(terms).mean(), method)
+
+
+def test_each_encoder_keeps_the_statistics_of_what_it_is_given():
+    torch.manual_seed(0)
+    kind = METHODS["moco-v2"]
+    method = kind(Normed(), kind.Settings(images=IMAGES, views_per_class=3, queue=6)).double()
+    batch = episode(method)
+    method.loss(batch)
+    for norm, views in (
+        (method.backbone.norm, batch.views[:, :-1]),
+        (method.key_encoder[0].norm, batch.views[:, -1]),
+    ):
+        torch.testing.assert_close(norm.running_mean, 0.1 * views.mean()[None])
 
 
 def test_the_queue_is_a_ring_and_keys_come_after_the_loss():

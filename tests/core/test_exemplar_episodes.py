@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from pseudoshot.backbones import build_backbone, compiled
 from pseudoshot.classifiers import Support, build_classifier
 from pseudoshot.methods import METHODS
 from pseudoshot.tasks.inner_loop import adapted_logits, descend
@@ -166,6 +167,29 @@ def test_inner_steps_leave_running_statistics_alone_and_tasks_can_be_held_in_par
     torch.testing.assert_close(whole, parts)
     assert torch.equal(network[0].norm.running_mean, torch.zeros(1).double())
     assert not network[0].norm.training
+
+
+@pytest.mark.parametrize("size", [16, 40])
+@pytest.mark.parametrize("at_once", [1, None])
+def test_networks_that_drop_features_or_blocks_are_adapted_without(size, at_once):
+    torch.manual_seed(0)
+    network = nn.Sequential(build_backbone("resnet12", 1, size), nn.Linear(640, 2)).train()
+    support, query = torch.rand(2, 2, 2, 1, size, size)
+    labels = torch.tensor([0, 1])
+    with compiled.set_aside():
+        first, again = (
+            adapted_logits(network, support, labels, query, steps=1, lr=0.01, at_once=at_once)
+            for _ in range(2)
+        )
+        assert torch.equal(first, again)
+        assert torch.autograd.grad(first.sum(), network[1].weight)[0].any()
+    assert all(part.training for part in network.modules())
+
+
+@pytest.mark.parametrize("name", ["umtra", "baseline", "hard-task"])
+def test_a_task_has_two_classes_or_more(name):
+    with pytest.raises(ValueError, match="greater than or equal to 2"):
+        METHODS[name].Settings(way=1)
 
 
 @pytest.mark.parametrize(("name", "options"), [("umtra", {}), ("aal", {"shot": 3})])

@@ -233,7 +233,7 @@ def check_resumed_equals_unbroken(
 @every_method
 def test_a_resumed_run_equals_an_unbroken_one(name, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
-    settings = known(name, images=3, query=2, tasks=4, way=2)
+    settings = known(name, images=3, query=2, tasks=4, way=2, delay=3)
     data = photos(tmp_path / "data")
     source = METHODS[name].defaults.get("class_source", "exemplars")
     settings |= looked_at(source, data, tmp_path)

@@ -143,7 +143,19 @@ def test_a_dry_run_says_what_both_trainings_take_and_finds_no_clusters(data, mon
         (("--method", "cactus", "--pre-learn", "simcrl"), "unknown method 'simcrl', did you mean"),
         (("--method", "cactus", "--pre-learn", "protonet"), "needs labels or clusters itself"),
         (("--method", "cactus", "--pre-learn", "cumca"), "needs labels or clusters itself"),
-        (("--from", "RUN"), "class source 'exemplars' has no setting 'from-run'"),
+        (
+            ("--from", "RUN"),
+            "'exemplars' has no setting 'from-run': .* a setting of clusters",
+        ),
+        (("--pre-learn-epochs", 3), "give a method to --pre-learn, such as simclr"),
+        (
+            ("--method", "cactus", "--pre-learn", "simclr", "--images", 30, "--query", 2),
+            "an episode takes 30 clusters of 3 images but 57 images are put into 9",
+        ),
+        (
+            ("--method", "cactus", "--pre-learn", "meta-gmvae"),
+            "60 images are too few for --pre-learn meta-gmvae, whose episodes are made of 100",
+        ),
         (("--pre-learn", "simclr"), "class source 'exemplars' with method 'baseline' needs none"),
         (("--method", "meta-gmvae", "--frozen"), "--start-from, train one first by --pre-learn"),
         (

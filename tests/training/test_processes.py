@@ -19,7 +19,7 @@ from pseudoshot.methods import METHODS
 from pseudoshot.runs import train
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.processes import check_shares
-from pseudoshot.training.refusing import refuse_statistics_of_tasks
+from pseudoshot.training.refusing import refuse_statistics
 from tests.training.test_methods import photos
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ def run(*command: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_two_processes_give_the_loss_and_gradient_of_one_on_the_joined_batch():
-    methods = ("baseline", "hms-tsp-head", "supervised", "meta-gmvae", "uflst")
+    methods = ("baseline", "hms-tsp-head", "supervised", "meta-gmvae", "uflst", "simclr", "moco-v2")
     result = run(ROOT / "tests" / "training" / "two_processes.py", *methods)
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("equal") == len(methods), result.stdout
@@ -111,7 +111,16 @@ def test_statistics_of_tasks_are_not_joined(learner, own):
     with (
         pytest.raises(PseudoshotError, match="'umtra' has those of each") if own else nullcontext()
     ):
-        refuse_statistics_of_tasks(method)
+        refuse_statistics(method, sync_bn=True)
+    refuse_statistics(method, sync_bn=False)
+
+
+def test_statistics_that_tell_a_querys_own_key_are_joined():
+    settings = METHODS["mochi"].Settings(name="mochi")
+    method = METHODS["mochi"](build_backbone("conv4", 3, 16), settings)
+    with pytest.raises(PseudoshotError, match=r"'mochi' needs BatchNorm's .*: add --sync-bn"):
+        refuse_statistics(method, sync_bn=False)
+    refuse_statistics(method, sync_bn=True)
 
 
 @pytest.mark.parametrize("number", [{"devices": 0}, {"nodes": -1}])

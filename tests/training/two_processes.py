@@ -35,7 +35,8 @@ def compare(name: str, team: Team) -> None:
     expected = whole.loss(Batch(views, torch.Generator().manual_seed(2), classes))
     expected.value.backward()
 
-    synchronise_batch_norm(shared.backbone)
+    for encoder in shared.encoders:
+        synchronise_batch_norm(encoder)
     wrapped = team.fabric.setup_module(shared)
     wrapped.mark_forward_method("loss")
     torch.manual_seed(1)

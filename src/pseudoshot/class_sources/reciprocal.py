@@ -56,13 +56,14 @@ def memberships(embeddings: Tensor, found: Neighbours, k2: int) -> Sparse:
     """V: of each image a distribution over those near it, sparse (n, n).
 
     V_i(j) = exp(-D_ij) / Σ on R*(i), with D_ij the squared distance as a part of the largest from
-    i; then averaged over the k2 nearest of i, itself among them.
+    i; then averaged over the k2 nearest of i, itself among them, or all where k2 is more.
     """
     near = reciprocal_sets(found.nearest)
     parts = _distances(embeddings, near) / _per_entry(near, found.farthest)
     weights = sparse.csr_array((np.exp(-parts), near.indices, near.indptr), shape=near.shape)
     own = sparse.diags_array(1 / weights.sum(1)) @ weights
-    return (_indicators(found.nearest[:, :k2]) @ own / k2).tocsr()
+    nearest = found.nearest[:, :k2]
+    return (_indicators(nearest) @ own / nearest.shape[1]).tocsr()
 
 
 def reciprocal_sets(nearest: Tensor) -> Sparse:

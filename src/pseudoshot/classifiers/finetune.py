@@ -77,7 +77,8 @@ class Finetune(Classifier):
         tasks, way = len(support.labels), support.way
         trained = self._head.layer if isinstance(self._head, LinearHead) else None
         if trained is not None and way <= trained.out_features:
-            weight, bias = trained.weight[:way], trained.bias[:way]
+            images = support.embeddings
+            weight, bias = (part[:way].to(images) for part in (trained.weight, trained.bias))
             return {"weight": weight.expand(tasks, -1, -1), "bias": bias.expand(tasks, -1)}
         with batch_statistics(self.network) if self.by_batch else nullcontext():
             embeddings = each_task(self.network, (support.embeddings,), at_once)

@@ -31,8 +31,8 @@ class OpTA(Classifier):
 
     Of unit vectors: a prototype becomes the mean of the queries that the plan takes its mass to,
     blended with itself. The plan gives every class as many queries as any other, which suits tasks
-    that are made so, and no others. The authors of BECLR, whose it is, then fit a logistic
-    regression; here the nearest mean decides.
+    that are made so, and no others; one query alone is no cloud, and moves nothing. The authors of
+    BECLR, whose it is, then fit a logistic regression; here the nearest mean decides.
     """
 
     Settings = OpTASettings
@@ -52,6 +52,8 @@ class OpTA(Classifier):
         """The prototypes (T, N, d) among unit vectors (T, M, d)."""
         settings, one_shot = self.settings, support.labels.shape[1] == support.way
         passes = settings.passes or (5 if one_shot else 1)
+        if queries.shape[1] == 1:
+            passes = 0
         blend = settings.blend if settings.blend is not None else (1.0 if one_shot else 0.7)
         units = Support(F.normalize(support.embeddings, dim=2), support.labels, support.way)
         prototypes = F.normalize(units.means, dim=2)

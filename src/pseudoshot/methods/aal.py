@@ -31,7 +31,8 @@ class AAL(LearnerMethod):
     """AAL: N times K random images share N random labels; a view of each image is its query.
 
     With K = 1 the tasks are UMTRA's; with more, a class is of unrelated images, as the authors have
-    it. Plain MAML in place of MAML++, whose changes for AAL are not known; views are the run's.
+    it. Plain MAML at the rate of CACTUs, in place of MAML++, which learns a rate for each layer and
+    step from 0.01 (miniImageNet) or 0.1 (Omniglot) on; views are the run's.
     """
 
     Settings = AALSettings

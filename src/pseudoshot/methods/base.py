@@ -62,12 +62,18 @@ class Method(nn.Module, ABC):
     # What it prefers to the recipe, by the names of options: {"class_source": "labels"}.
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     second_order: bool = False  # True: its loss holds gradients of the backbone
+    needs_sync_bn: ClassVar[bool] = False  # True: statistics of a share would tell its images
 
     def __init__(self, backbone: Backbone, settings: Any, classes: int = 0) -> None:
         super().__init__()
         self.backbone = backbone
         self.settings = settings
         self.head = self.build_head(backbone.dim, settings)
+
+    @property
+    def encoders(self) -> Sequence[nn.Module]:
+        """The networks that each process gives its own share of the views."""
+        return (self.backbone,)
 
     @classmethod
     def build_head(cls, dim: int, settings: Any) -> Head | None:

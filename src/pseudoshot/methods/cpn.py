@@ -45,7 +45,8 @@ class CPN(Method):
     images the support, a = b among them. To it comes the Wasserstein confidence penalty: what it
     costs to move the softmax of a query, at temperature √d, to the uniform distribution. Between
     images the cost is γ(1 - cos) of their mean embeddings, each row of it rescaled to [0, 1] before
-    γ, and 1 where confidence stays; no gradient goes through it. As the authors' code has it.
+    γ, and 1 where confidence stays; no gradient goes through it. As the authors' code has it, but
+    for the learning rate, which is the run's.
     """
 
     Settings = CPNSettings

@@ -29,7 +29,8 @@ class CUMCA(PairMethod):
     Prior-Mixup: x~ = λx + (1-λ)x', under the label of x. The authors' code is not public and their
     abstract says no more than this: that λ is at least ½ and by default uniform, that all views are
     mixed, and that x' is another image of the episode as it is, are choices. The rest is as in
-    CACTUs. With SES and SNS it is the baseline: --method baseline --class-source distinct-clusters.
+    CACTUs. With SES and SNS it is the baseline without Prior-Mixup: --method baseline
+    --class-source distinct-clusters.
     """
 
     Settings = CUMCASettings

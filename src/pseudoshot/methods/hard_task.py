@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from pydantic import PositiveInt
+from pydantic import Field
 from torch import Tensor
 
 from pseudoshot.methods.base import EpisodicMethod
@@ -15,7 +15,7 @@ _RARELY = 1e-3  # the weight of a class that was never the hardest, against one 
 
 
 class HardTaskSettings(TaskSettings):
-    way: PositiveInt | None = 5
+    way: int | None = Field(default=5, ge=2)
     """N, classes per task: less than --images, or there is nothing to choose"""
 
 

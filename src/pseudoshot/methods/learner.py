@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 import torch
 import torch.nn.functional as F
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveFloat, model_validator
 from torch import Tensor, nn
 
 from pseudoshot.backbones import Backbone
@@ -23,13 +23,12 @@ from pseudoshot.tasks.tasks import Tasks
 class CutSettings(MethodSettings):
     """The tasks that an episode is cut into."""
 
-    way: PositiveInt | None = 5
-    """N, classes per task; an episode holds as many tasks as its images make, or one of them all
-    where not given"""
+    way: int = Field(default=5, ge=2)
+    """N, classes per task; an episode holds as many tasks as its images make"""
 
     @property
     def N(self) -> int:  # noqa: N802 (the paper's name)
-        return self.way or self.images // self.support_images
+        return self.way
 
     @property
     def support_images(self) -> int:
@@ -42,10 +41,10 @@ class CutSettings(MethodSettings):
 
     @model_validator(mode="after")
     def _whole_tasks(self) -> Self:
-        if not self.unit or self.images % self.unit:
+        if self.images % self.unit:
             raise ValueError(
                 f"an episode of {self.images} images cannot be cut into tasks of {self.unit}: "
-                f"choose --images as a multiple of {self.unit or self.support_images}"
+                f"choose --images as a multiple of {self.unit}"
             )
         return self
 
@@ -88,7 +87,8 @@ class LearnerMethod(Method):
     BatchNorm by their own batch; the running statistics, which embeddings at test use, follow a
     pass over the queries of all tasks. All weights are adapted, BatchNorm's scale and shift among
     them, which published codes leave as they are; they clip outer gradients on photos, this does
-    not.
+    not. Dropout plays no part in a task. Outer steps are the run's, where published codes take Adam
+    at 0.001.
     """
 
     settings: LearnerSettings

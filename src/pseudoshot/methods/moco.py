@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -31,12 +32,14 @@ class MoCo(SimCLR):
     The last view of an image goes through an encoder that follows the trained one, and is the key;
     the others are queries. Cross entropy of a query's own key among it and the queue, cosines over
     the temperature. Keys of the query's own image are masked in the queue, which would hold them
-    where it is longer than an epoch. BatchNorm's statistics are over the whole episode: one device
-    has nothing to shuffle. The momentum is that of small sets; so is a queue of 4,096, a tenth of
-    their images, where ImageNet's is 65,536.
+    where it is longer than an epoch. BatchNorm's statistics are over the whole episode, in several
+    processes by --sync-bn: there is nothing to shuffle. The momentum is that of small sets; so is a
+    queue of 4,096, a tenth of their images, where ImageNet's is 65,536. The optimiser is the run's,
+    where the authors take SGD.
     """
 
     Settings = MoCoSettings
+    needs_sync_bn = True
     settings: MoCoSettings
     queue: Tensor
     owners: Tensor
@@ -50,6 +53,10 @@ class MoCo(SimCLR):
         self.register_buffer("owners", torch.full((settings.queue,), NOBODY))
         self.register_buffer("place", torch.zeros((), dtype=torch.long))  # of the oldest key
         self._fresh = keys[:0], self.owners[:0]
+
+    @property
+    def encoders(self) -> Sequence[nn.Module]:
+        return self.backbone, self.key_encoder
 
     def before_step(self) -> None:
         encoder = nn.Sequential(self.backbone, self.head)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from pseudoshot.tasks.similarity import Similarity, default_temperature
 from pseudoshot.tools.registry import PartSettings
@@ -58,7 +58,7 @@ class ViewCountSettings(MethodSettings):
 class TaskSettings(MethodSettings):
     """The factors of section 4: the tasks of an episode and how they are compared."""
 
-    way: PositiveInt | None = None
+    way: int | None = Field(default=None, ge=2)
     """N, classes per task; all C where not given"""
     shot: PositiveInt = 1
     """K, support views per class"""

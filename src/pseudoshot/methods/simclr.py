@@ -48,7 +48,8 @@ class SimCLR(Method):
     NT-Xent of projections by a two-layer MLP. For each view and each other view of its image, the
     cross entropy of that one among all views but itself; with two views per image this is the
     original's, with more each other view is the positive in turn. As many images as make the
-    baseline's number of views; the temperature is that of the authors' CIFAR recipe.
+    baseline's number of views; the temperature is that of the authors' CIFAR recipe, the optimiser
+    the run's in place of their LARS.
     """
 
     Settings = ContrastiveSettings

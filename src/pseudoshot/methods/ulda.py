@@ -55,6 +55,7 @@ class ULDA(Method):
     whole image by AutoAugment, and a shift of up to 4 pixels (theirs is 8 of 84) with jitter.
     Characters, which neither suits, have the run's views in both roles. Support and queries are
     passes of their own, each with its own BatchNorm statistics; at test these are the running ones.
+    The optimiser is the run's, where the authors take SGD.
     """
 
     Settings = ULDASettings

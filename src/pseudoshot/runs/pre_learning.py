@@ -6,13 +6,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from pseudoshot.class_sources.clusters import ClustersSettings
 from pseudoshot.data import ImageSet
 from pseudoshot.methods import METHODS
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
-from pseudoshot.training.base_images import held_out_of, trained_on_the_same
+from pseudoshot.training.base_images import BaseImages, held_out_of, trained_on_the_same
 
 PRE_LEARNT = "pre-learnt"  # in the folder of the run that needs it
 
@@ -22,6 +24,12 @@ def check_looked_at(settings: RunSettings, images: ImageSet) -> None:
     source = settings.class_source
     if isinstance(source, ClustersSettings) and source.from_run is not None:
         trained_on_the_same(source.from_run, images)
+
+
+def check_enough(settings: RunSettings, images: ImageSet) -> None:
+    """Refuse, before a run is trained for it, what no episode could be drawn from."""
+    base = BaseImages(images, settings.class_source, torch.Generator())
+    base.source.steps_per_epoch(settings.method.images, settings.method.V)
 
 
 def pre_learning_options(settings: RunSettings, images: int) -> dict[str, Any] | None:
@@ -44,8 +52,14 @@ def pre_learning_options(settings: RunSettings, images: int) -> dict[str, Any] |
         "epochs": settings.pre_learn_epochs,
     }
     options = {name: value for name, value in options.items() if value is not None}
-    usual = resolve({**options, "data": settings.data.name}).method.images
-    return {**options, "images": min(usual, images - held_out_of(images))}
+    method = resolve({**options, "data": settings.data.name}).method
+    whole = (images - held_out_of(images)) // method.unit * method.unit
+    if not whole:
+        raise PseudoshotError(
+            f"{images} images are too few for --pre-learn {settings.pre_learn}, whose episodes are "
+            f"made of {method.unit} or more: choose another method, such as simclr"
+        )
+    return {**options, "images": min(method.images, whole)}
 
 
 def from_pre_learnt(settings: RunSettings, out: Path) -> RunSettings:

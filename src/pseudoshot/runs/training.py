@@ -16,6 +16,7 @@ from pseudoshot.report import write_report
 from pseudoshot.runs.pre_learning import (
     PRE_LEARNT,
     check_alone,
+    check_enough,
     check_looked_at,
     from_pre_learnt,
     pre_learning_options,
@@ -103,6 +104,7 @@ def train(
         first = pre_learning_options(settings, len(images))
         if first is not None:
             check_alone(devices * nodes)
+            check_enough(settings, images)
             settings = from_pre_learnt(settings, folder.path)
             _train_first(settings, folder, data_root, first)
         fabric = build_fabric(devices, nodes, settings.optimisation.precision)

@@ -143,7 +143,7 @@ def _refuse_unknown(options: Mapping[str, Any], models: Mapping[str, type[Settin
     has = ", ".join(dashed(option_name(option.part, field)) for field in fields)
     raise PseudoshotError(
         f"{REGISTRIES[option.part].part} '{options[option.part]}' has no setting "
-        f"'{dashed(name)}': it has {has or 'none'}"
+        f"'{dashed(name)}': it has {has or 'none'}; it is a setting of {', '.join(option.owners)}"
     )
 
 
@@ -222,6 +222,11 @@ def _refuse_without_run(settings: RunSettings) -> None:
         raise PseudoshotError(
             f"class source '{name}' groups images by the embeddings of a run: give --from RUN, or "
             f"--pre-learn simclr to train one first"
+        )
+    if settings.pre_learn_epochs is not None and settings.pre_learn is None:
+        raise PseudoshotError(
+            "--pre-learn-epochs is how long --pre-learn trains: give a method to --pre-learn, such "
+            "as simclr, or leave it out"
         )
     if settings.pre_learn and not (source.needs_run or settings.method.network_stays):
         raise PseudoshotError(

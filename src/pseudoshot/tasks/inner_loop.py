@@ -32,9 +32,10 @@ def adapted_logits(
     scores of their queries (T, m, ...) after `steps` of gradient descent on the support: (T, m, N).
 
     θ_{j+1} = θ_j - α ∇CE(S; θ_j), the mean cross entropy. BatchNorm goes by the statistics of what
-    it is given, support or query, or else (`by_batch`) by the running ones. Gradients flow through
-    the steps, or with `first_order` past them. At most `at_once` tasks are held at a time. Weights
-    that each task begins with in place of the network's are its `own`, (T, ...) each.
+    it is given, support or query, or else (`by_batch`) by the running ones; nothing is dropped.
+    Gradients flow through the steps, or with `first_order` past them. At most `at_once` tasks are
+    held at a time. Weights that each task begins with in place of the network's are its `own`,
+    (T, ...) each.
     """
 
     def scores(weights: Weights, images: Tensor) -> Tensor:
@@ -100,13 +101,18 @@ def descend(
 
 @contextmanager
 def batch_statistics(network: nn.Module) -> Iterator[None]:
-    """BatchNorm by the statistics of what it is given, which leave no trace in the running ones."""
-    norms = [part for part in network.modules() if isinstance(part, nn.BatchNorm2d)]
-    before = [(norm.training, norm.track_running_stats) for norm in norms]
+    """BatchNorm by the statistics of what it is given, which leave no trace in the running ones;
+    nothing is dropped."""
+    before = [(part, part.training) for part in network.modules()]
+    norms = [part for part, _ in before if isinstance(part, nn.BatchNorm2d)]
+    tracked = [norm.track_running_stats for norm in norms]
+    network.eval()
     for norm in norms:
         norm.training, norm.track_running_stats = True, False
     try:
         yield
     finally:
-        for norm, (training, tracked) in zip(norms, before, strict=True):
-            norm.training, norm.track_running_stats = training, tracked
+        for part, training in before:
+            part.training = training
+        for norm, was_tracked in zip(norms, tracked, strict=True):
+            norm.track_running_stats = was_tracked

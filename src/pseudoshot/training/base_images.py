@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -80,7 +82,7 @@ def trained_on_the_same(run: str, images: ImageSet) -> Embedder:
                 f"--from '{run}' was trained on images of {theirs} {what}, those of "
                 f"'{images.name}' have {ours}: give a run of the same, or --pre-learn simclr"
             )
-    last = card.trained_on.split("; then ")[-1]
+    last = re.split("; then |; a head beside it ", card.trained_on)[-1]
     if trained_on(images) not in (last, last.partition(" labels of ")[2]):
         raise PseudoshotError(
             f"--from '{run}' was trained on '{last}' and not on '{trained_on(images)}': give a run "

@@ -47,9 +47,15 @@ def refuse_nothing_trained(
         )
 
 
-def refuse_statistics_of_tasks(method: Method) -> None:
-    """BatchNorm over all processes, where each task is to have its own."""
-    if method.second_order:
+def refuse_statistics(method: Method, sync_bn: bool) -> None:
+    """BatchNorm over all processes, where each task is to have its own; or over each process's
+    share, where all of an episode is to have the same."""
+    if not sync_bn and method.needs_sync_bn:
+        raise PseudoshotError(
+            f"in several processes method '{method.settings.name}' needs BatchNorm's statistics of "
+            f"all of them, or these tell a query's own key: add --sync-bn"
+        )
+    if sync_bn and method.second_order:
         raise PseudoshotError(
             f"--sync-bn joins BatchNorm's statistics of all processes, and method "
             f"'{method.settings.name}' has those of each task: leave it out"

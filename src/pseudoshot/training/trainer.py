@@ -35,7 +35,7 @@ from pseudoshot.training.processes import Team, synchronise_batch_norm
 from pseudoshot.training.refusing import (
     refuse_nan,
     refuse_nothing_trained,
-    refuse_statistics_of_tasks,
+    refuse_statistics,
     refuse_too_few,
 )
 from pseudoshot.training.state import TrainingState
@@ -70,9 +70,11 @@ class Trainer:
         self.optimiser = build_optimiser(
             settings.optimisation.optimiser, groups, settings.optimisation.lr
         )
-        if settings.optimisation.sync_bn and team.size > 1:
-            refuse_statistics_of_tasks(self.method)
-            synchronise_batch_norm(self.embedder.backbone)
+        if team.size > 1:
+            refuse_statistics(self.method, settings.optimisation.sync_bn)
+        if team.size > 1 and settings.optimisation.sync_bn:
+            for encoder in self.method.encoders:
+                synchronise_batch_norm(encoder)
         self.average = averaged(self.embedder.backbone, settings.optimisation.averaging)
         self._method, self._optimiser = team.fabric.setup(self.method, self.optimiser)
         self._method.mark_forward_method("loss")
