@@ -11,10 +11,11 @@ from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies import all_studies, get_study
 from pseudoshot.studies.budget import LEAST_STEPS, Budget, StepCost
 from pseudoshot.studies.order import Order, Shard
-from pseudoshot.studies.plan import make_plan
+from pseudoshot.studies.plan import _measured_images, make_plan
 from pseudoshot.studies.running import share
 from pseudoshot.studies.study import QUANTITIES, read_study
 from pseudoshot.tools.errors import PseudoshotError
+from tests.pictures import draw_trees
 
 SOURCE = Path(__file__).parents[2] / "src" / "pseudoshot" / "studies" / "paper"
 
@@ -94,9 +95,9 @@ def test_the_settings_of_every_study_are_possible(name):
     study = get_study(name)
     for run, own in study.runs.items():
         options = {"recipe": "paper", "data": "cifar-fs", **study.options(run)}
-        if "start" not in own:
-            for backbone in (study.backbone, "conv4"):
-                resolve({"backbone": backbone, **options})
+        for backbone in (study.backbone, "conv4"):
+            first = {"backbone": backbone, "class_source": "labels"} if "start" in own else {}
+            resolve({"backbone": backbone, **first, **options})
     for paper in study.paper:
         assert all(20 < v <= 100 for figures in paper.figures.values() for v in figures)
         assert all(len(figures) <= len(paper.shots) for figures in paper.figures.values())
@@ -127,7 +128,7 @@ def test_studies_share_runs_of_the_same_settings():
         if key[1].name in ("512 tasks", "SNS", "SES") and key[2] == 0
     }
     assert len(same) == 1
-    assert len(plan.jobs) == 5 + 3 + 1  # numbers of tasks, other similarities, Hard Task
+    assert len(plan.jobs) == 5 + 3 + 2  # numbers of tasks, other similarities, Hard Task, 5 ways
 
 
 def test_seeds_budgets_and_data_are_runs_of_their_own():
@@ -187,7 +188,33 @@ def test_a_run_that_cannot_be_costs_itself_alone():
     assert "way 65 does not fit" in plan.refused["s", "bad"]
 
 
-@pytest.mark.parametrize("text", ["title = 1", "runs = [", "[runs]\nA = {start = 'B'}"])
+ONE_RUN = 'title = ""\n{}\n[runs]\nA = {{views = "amdim"}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("title = 1", "runs = [", "[runs]\nA = {start = 'B'}"),
+        *(ONE_RUN.format('curves = ["acuracy"]'), ONE_RUN.format('along = "views"')),
+    ],
+)
 def test_a_file_that_is_no_study_is_refused(text):
+    read_study("s", ONE_RUN.format(""))
     with pytest.raises(PseudoshotError, match="study 's'"):
         read_study("s", text)
+
+
+def test_a_measure_is_of_images_not_of_their_folder_alone(tmp_path):
+    def identity() -> str:
+        _measured_images.cache_clear()
+        given = Order(str(tmp_path), str(tmp_path), Budget(), 1, 20, tmp_path / "out", None, None)
+        study = read_study("s", 'title = ""\n[runs]\nA = {size = 16}')
+        (job,) = make_plan([study], given).jobs.values()
+        (measure,) = job.measures
+        return measure
+
+    draw_trees(tmp_path, 2, seed=1)
+    before = identity()
+    assert identity() == before
+    (tmp_path / "ash" / "0.jpg").write_bytes((tmp_path / "elm" / "1.jpg").read_bytes())
+    assert identity() != before

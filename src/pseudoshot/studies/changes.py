@@ -33,7 +33,7 @@ def changes(study: Study, results: Results, order: Order) -> list[str]:
     networks = {t.settings.backbone.name for _, by_seed in runs for t in by_seed.values()}
     if networks - {study.backbone}:
         found.append(f"network: {study.backbone} → {', '.join(sorted(networks))}")
-    lengths = _lengths([by_seed for _, by_seed in runs])
+    lengths = _lengths([*results.runs.values()])
     found += lengths
     for name, values in pairs.items():
         if name not in (*_NAMED_APART, *(_WITHIN_LENGTH if lengths else ())):

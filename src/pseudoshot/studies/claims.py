@@ -134,6 +134,8 @@ def _notes(
     claim: Claim, found: Mapping[_Case, Estimate], results: Results, papers: PaperFigures | None
 ) -> Iterator[str]:
     """What is to be known beside the verdict."""
+    if claim.in_table:
+        yield "read off the paper's table"
     if any(estimate.seeds == 1 for estimate in found.values()):
         yield "one seed"
     denied = next((case for case in found if _is_denied(claim, case, papers)), None)
@@ -171,6 +173,8 @@ def _is_denied(claim: Claim, case: _Case, papers: PaperFigures | None) -> bool:
         return False
     if claim.kind == "same":
         return abs(printed) > claim.threshold
+    if claim.kind == "less":
+        return printed >= 0
     return printed < -claim.threshold if claim.kind == "not_worse" else printed <= 0
 
 
@@ -208,7 +212,7 @@ def _places(claim: Claim, columns: tuple[Column, ...]) -> list[tuple[Column, ...
         return [columns[:1] if claim.shots == "fewest" else columns[-1:]]
     chosen = tuple(c for c in columns if claim.shots is None or c in claim.shots)
     if not chosen:
-        raise _NotMeasuredError(f"the set does not allow {claim.shots} shots")
+        raise _NotMeasuredError(f"the set does not allow {shots_in_words(claim.shots or ())}")
     return [chosen]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from pseudoshot.studies.study import Study
 
 
 def print_studies(studies: Iterable[Study]) -> None:
     """One row each."""
-    table = Table("study", "what", "in the paper", "runs", "claims")
+    table = Table(Column("study", no_wrap=True), "what", "in the paper", "runs", "claims")
     for study in studies:
         counts = (str(len(study.runs)), str(len(study.claims)))
         table.add_row(study.name, study.title, study.where, *counts)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from string import Template
+from urllib.parse import quote
 
 from pseudoshot.report.markup import section, short_name, text
 from pseudoshot.studies.changes import changes
@@ -30,7 +31,7 @@ from pseudoshot.studies.sections import (
     wide_table,
 )
 from pseudoshot.studies.shelf import Shelf
-from pseudoshot.studies.study import PaperFigures, Study
+from pseudoshot.studies.study import PaperFigures, Study, all_studies
 from pseudoshot.studies.tables import (
     Table,
     accuracy_table,
@@ -93,6 +94,8 @@ def command(study: Study, order: Order) -> str:
         words += ["--tasks", str(order.tasks)]
     if order.backbone is not None:
         words += ["--backbone", order.backbone]
+    if order.data_root is not None:
+        words += ["--data-root", str(order.data_root)]
     return shlex.join([*words, "--out", str(order.out)])
 
 
@@ -159,7 +162,8 @@ def _index(accounts: Sequence[Account], plan: Plan) -> str:
             f"<small>{one.results.missing} figures missing</small>" if one.results.missing else ""
         )
         rows.append(
-            f'<tr><th scope="row"><a href="{one.study.name}.html">{text(one.study.title)}</a></th>'
+            f'<tr><th scope="row"><a href="{quote(one.study.name)}.html">'
+            f"{text(one.study.title)}</a></th>"
             f"<td>{text(one.study.where)}</td><td>{marks} {missing}</td></tr>"
         )
     for name, reason in plan.skipped.items():
@@ -174,14 +178,17 @@ def _index(accounts: Sequence[Account], plan: Plan) -> str:
         "Seeds": str(order.seeds),
         "Runs": str(len(plan.jobs)),
     }
-    lead = "Every table and figure of the paper, on these images and at this budget."
+    whole = all_studies().keys() <= {*plan.skipped, *(one.study.name for one in accounts)}
+    which = "Every table and figure of the paper" if whole else "Studies"
+    lead = f"{which}, on these images and at this budget."
     return _filled("The paper, study by study", lead, facts, [section("Studies", "", body)])
 
 
 def _all_claims(studies: Sequence[Study], accounts: Sequence[Account], plan: Plan) -> str:
     """What the paper claims, in one table per study, of those that were skipped too."""
     order = plan.order
-    lines = [f"# Claims on {short_name(order.data)}, {order.budget}, {order.seeds} seeds", ""]
+    seeds = "one seed" if order.seeds == 1 else f"{order.seeds} seeds"
+    lines = [f"# Claims on {short_name(order.data)}, {order.budget}, {seeds}", ""]
     findings = {one.study.name: one.findings for one in accounts}
     for study in studies:
         reason = plan.skipped.get(study.name)

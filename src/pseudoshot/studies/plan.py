@@ -51,10 +51,11 @@ class Measure:
 
     data: str
     options: Mapping[str, Any]
+    images: str = ""  # their fingerprint, where they are there
 
     @property
     def identity(self) -> str:
-        return digest([self.data, dict(self.options)])
+        return digest([self.data, self.images, dict(self.options)])
 
 
 @dataclass
@@ -115,7 +116,9 @@ def _add(plan: Plan, study: Study, row: Row, seed: int) -> None:
     on = str(given.pop("on", plan.order.test))
     if not given.get("linear"):
         given["tasks"] = min(plan.order.tasks, given.get("tasks", plan.order.tasks))
-    measure = Measure(full_name(on), {**given, "seed": seed})
+    size = chain[-1].options.get("size")
+    images = _measured_images(full_name(on), size, plan.order.data_root)
+    measure = Measure(full_name(on), {**given, "seed": seed}, images)
     plan.jobs[run.identity].measures[measure.identity] = measure
     plan.cells[study.name, row, seed] = run.identity, measure.identity
 
@@ -163,6 +166,15 @@ def run_key(settings: RunSettings, order: Order, start: str = "") -> str:
 def fingerprint(settings: RunSettings, root: Path | None) -> str:
     """Of the images that are trained on."""
     return _fingerprint(settings.data.name, settings.data.size, settings.data.rotations, root)
+
+
+@functools.cache
+def _measured_images(data: str, size: int | None, root: Path | None) -> str:
+    """Where there are none, it is measuring that says so."""
+    try:
+        return load_data(data, split="test", root=root, size=size).fingerprint()
+    except PseudoshotError:
+        return ""
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from pseudoshot.studies.budget import Budget
 from pseudoshot.studies.order import Order, Shard, measured_on
 from pseudoshot.studies.plan import Job, Plan, Planned, make_plan
 from pseudoshot.studies.shelf import Shelf
-from pseudoshot.studies.study import all_studies, get_study
+from pseudoshot.studies.study import Study, all_studies, get_study
 from pseudoshot.studies.working import is_done, work
 from pseudoshot.tools.console import duration, progress_bar, say
 from pseudoshot.tools.errors import PseudoshotError, StoppedError
@@ -27,6 +27,7 @@ from pseudoshot.training.signals import StopSignals
 
 LOOK_EVERY = 1.0  # seconds
 TRAINING_SHARE = 0.98  # of a run; the rest is measuring
+BESIDE_PAGES = ("index", "claims")
 MOST_JOBS = 8  # unless more are asked for: each holds images and a network of its own
 
 
@@ -65,6 +66,7 @@ def run_studies(
     )
     names = list(names) or list(all_studies())
     chosen = [get_study(name) for name in names]
+    _refuse_names(chosen)
     part = Shard.parse(shard)
     if jobs is not None and not 1 <= jobs <= MOST:
         raise PseudoshotError(f"--jobs must be from 1 to {MOST:,}, not {jobs}")
@@ -84,6 +86,17 @@ def run_studies(
             "here"
         )
     return pages
+
+
+def _refuse_names(studies: Sequence[Study]) -> None:
+    """That two pages would have, or a page and what is written beside them."""
+    names = [study.name for study in studies]
+    for name in names:
+        if names.count(name) > 1 or name in BESIDE_PAGES:
+            raise PseudoshotError(
+                f"the page of a study cannot be called '{name}', as another file is: rename the "
+                f"study's file"
+            )
 
 
 def share(jobs: Sequence[Job], shard: Shard) -> list[Job]:
@@ -113,7 +126,8 @@ def _say_plan(plan: Plan, mine: Sequence[Job], processes: int) -> None:
     seconds, shelf = plan.order.budget.seconds, Shelf(plan.order.out)
     left = sum(1 - done_of(job, shelf) for job in mine)
     time_left = f": about {duration(left * seconds / processes)}" if seconds and left else ""
-    say(f"{len(mine)} runs, {plan.order.budget}, on '{plan.order.data}'{time_left}")
+    runs = "one run" if len(mine) == 1 else f"{len(mine)} runs"
+    say(f"{runs}, {plan.order.budget}, on '{plan.order.data}'{time_left}")
     if plan.order.seeds == 1:
         say("one seed each: no claim can be decided so; give --seeds 3 or more")
 

@@ -32,7 +32,7 @@ def share_pre_learnt(
         if not shared.finished:
             resume = shared.started
             train(order.data, shared.path, resume=resume, data_root=order.data_root, **first)
-    _copy_whole(shared, RunFolder(folder.path / PRE_LEARNT))
+        _copy_whole(shared, RunFolder(folder.path / PRE_LEARNT))
     folder.write_settings(from_pre_learnt(settings, folder.path))
     return True
 

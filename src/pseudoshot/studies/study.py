@@ -34,6 +34,8 @@ class Claim(Settings):
 
     says: str
     """the sentence"""
+    in_table: bool = False
+    """no sentence of the paper says so: its table does"""
     better: str | None = None
     """this row is above each of `than` by more than `margin`"""
     not_worse: str | None = None
@@ -145,7 +147,7 @@ class Study(Settings):
     """the row that others are compared with: the first where not given"""
     along: str = ""
     """an option that the runs differ in by number: drawn as a line"""
-    curves: tuple[str, ...] = ()
+    curves: tuple[Curve, ...] = ()
     """keys of the log that are drawn for every run"""
 
     @property
@@ -183,6 +185,8 @@ class Study(Settings):
             wrong += [option for option in self.options(run) if option not in all_options()]
             if wrong:
                 raise ValueError(f"{run}: unknown {', '.join(wrong)}")
+            if not isinstance(self.options(run).get(self.along), int | float | None):
+                raise ValueError(f"{run}: {self.along} is no number to be drawn along")
         return self
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pseudoshot.studies.claims import Finding
 from pseudoshot.studies.results import Results
@@ -67,12 +67,17 @@ def to_markdown(
 
 
 def _markdown(table: Table, sign: str = "") -> list[str]:
-    lines = ["| |" + "".join(f" {heading(c)} |" for c in table.columns)]
-    lines += ["|---|" + "---|" * len(table.columns)]
-    for line in table.lines:
-        cells = [_in_brackets(cell, sign) for cell in line.cells]
-        lines.append(f"| {_name(line)} |" + "".join(f" {cell} |" for cell in cells))
-    return lines
+    rows = [
+        (_name(line), *(_in_brackets(cell, sign) for cell in line.cells)) for line in table.lines
+    ]
+    return _rows(("", *map(heading, table.columns)), rows)
+
+
+def _rows(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table of Markdown."""
+    cells = [[f" {cell}".replace("|", "\\|").rstrip() for cell in row] for row in (names, *rows)]
+    first, *others = ["|" + "".join(f"{cell} |" for cell in row) for row in cells]
+    return [first, "|---" * len(names) + "|", *others]
 
 
 def _name(line: Line) -> str:
@@ -86,27 +91,24 @@ def _in_brackets(cell: Cell, sign: str) -> str:
 
 def claims_markdown(findings: Sequence[Finding]) -> list[str]:
     names = ("claim", "verdict", "difference", "paper's", "judged by", "between")
-    lines = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
+    rows = []
     for finding in findings:
         note = f": {finding.note}" if finding.note else ""
         verdict = f"**{finding.judgement}**{note}"
         figures = (finding.figure, finding.papers_figure, finding.judged)
-        cells = (finding.claim.says, verdict, *figures, finding.between)
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        rows.append((finding.claim.says, verdict, *figures, finding.between))
+    return _rows(names, rows)
 
 
 def _quantity_markdown(quantities: Mapping[str, Mapping[str, Estimate | None]]) -> list[str]:
     names = [QUANTITY_HEADINGS[name] for name in next(iter(quantities.values()))]
     rows = [(run, *map(in_digits, of_run.values())) for run, of_run in quantities.items()]
-    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
-    return [*lines, *("| " + " | ".join(cells) + " |" for cells in rows)]
+    return _rows(("", *names), rows)
 
 
 def _cost_markdown(results: Results) -> list[str]:
-    lines = ["| run | steps | CPU time of a step | CPU seconds of each seed |", "|---|---|---|---|"]
-    shown = [cost[: Cost._fields.index("folders")] for cost in cost_table(results)]
-    return [*lines, *("| " + " | ".join(cells) + " |" for cells in shown)]
+    names = ("run", "steps", "CPU time of a step", "CPU seconds of each seed")
+    return _rows(names, [cost[: Cost._fields.index("folders")] for cost in cost_table(results)])
 
 
 def to_csv(study: Study, results: Results, tables: tuple[Table, Table], budget: str) -> str:
