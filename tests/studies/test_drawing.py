@@ -8,9 +8,10 @@ import pytest
 
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies.drawing import bars, curves
+from pseudoshot.studies.lines import lines_along
 from pseudoshot.studies.results import Results, Trained
 from pseudoshot.studies.statistics import Estimate
-from pseudoshot.studies.study import read_study
+from pseudoshot.studies.study import get_study, read_study
 from pseudoshot.studies.tables import Cell, Line, Table
 
 
@@ -35,6 +36,24 @@ def test_few_rows_are_bars_and_many_are_dots_with_their_names(from_paper):
 
 def test_where_nothing_is_known_nothing_is_drawn():
     assert not bars(Table((1,), (Line("row", (Cell(None, None, None),)),), None), from_paper=False)
+
+
+def test_fine_tuned_runs_are_a_line_for_each_start(monkeypatch):
+    study = get_study("labels")
+    names = [row.name for row in study.rows]
+    cells = [Cell(Estimate(50.0 + place, 1.0, 3), None, None) for place in range(len(names))]
+    lines = tuple(Line(name, (cell,)) for name, cell in zip(names, cells, strict=True))
+    plots = []
+    monkeypatch.setattr("pseudoshot.studies.drawing.as_svg", lambda plot: plots.append(plot) or b"")
+    markup = lines_along(study, Table((1,), lines, None), from_paper=False)
+    assert "Dashed: ProtoNet." in markup
+    (axes,) = plots[0].axes
+    told = {line.get_label(): line for line in axes.containers}
+    assert list(told) == ["pre-trained", "Baseline", "HMS", "TSP-Head", "SimCLR", "MoCo-v2"]
+    place = names.index("HMS")
+    assert told["HMS"][0].get_ydata().tolist() == [50.0 + place + n for n in range(4)]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "0.01", "0.1", "1"]
+    assert not lines_along(study, Table((1,), lines, None), from_paper=True)
 
 
 @pytest.mark.parametrize(("key", "bands"), [("norm_mean", 2), ("gradient_norm", 0)])

@@ -1,4 +1,4 @@
-"""Bars, lines and curves of a study, as the paper draws them."""
+"""Bars and curves of a study, as the paper draws them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def bars(table: Table, from_paper: bool) -> str:
     lines = [
         line
         for line in table.lines
-        if any(_value(cell, from_paper) is not None for cell in line.cells)
+        if any(value_of(cell, from_paper) is not None for cell in line.cells)
     ]
     shown = [
         number
         for number in range(len(table.columns))
-        if any(_value(line.cells[number], from_paper) is not None for line in lines)
+        if any(value_of(line.cells[number], from_paper) is not None for line in lines)
     ]
     if not shown:
         return ""
@@ -44,16 +44,16 @@ def bars(table: Table, from_paper: bool) -> str:
     for position, line in enumerate(lines):
         _bar_row(axes, line, shown, position, width, len(lines), from_paper)
     cells = [line.cells[n] for line in lines for n in shown]
-    ends = [_ends(cell, from_paper) for cell in cells if _value(cell, from_paper) is not None]
+    ends = [_ends(cell, from_paper) for cell in cells if value_of(cell, from_paper) is not None]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     room = max(1.0, high - low)
     axes.set_ylim(max(0, low - 0.25 * room), min(100, high + 0.05 * room))
     axes.set_xticks(range(len(shown)), [heading(table.columns[n]) for n in shown])
     axes.set_ylabel("accuracy, %", color=GRAY)
-    _legend(plot, axes, len(lines))
+    legend(plot, axes, len(lines))
     title = "The paper's" if from_paper else "Ours"
     caption = f"<strong>{title}.</strong> The axis does not begin at 0."
-    return _figure(plot, f"{title}: accuracy by shot", caption)
+    return as_figure(plot, f"{title}: accuracy by shot", caption)
 
 
 def _bar_row(
@@ -68,11 +68,11 @@ def _bar_row(
     places, heights, errors = [], [], []
     for place, number in enumerate(shown):
         cell = line.cells[number]
-        value = _value(cell, from_paper)
+        value = value_of(cell, from_paper)
         if value is not None:
             places.append(place + (position - (of - 1) / 2) * width)
             heights.append(value)
-            errors.append(0.0 if from_paper else _interval(cell))
+            errors.append(0.0 if from_paper else interval_of(cell))
     axes.bar(
         places,
         heights,
@@ -90,8 +90,8 @@ def _dots(table: Table, lines: Sequence[Line], shown: Sequence[int], from_paper:
     plot, axes = new_plot(6.4, 0.6 + 0.21 * len(lines))
     for position, number in enumerate(shown):
         cells = {place: line.cells[number] for place, line in enumerate(lines)}
-        drawn = {n: v for n, cell in cells.items() if (v := _value(cell, from_paper)) is not None}
-        errors = None if from_paper else [_interval(cells[n]) for n in drawn]
+        drawn = {n: v for n, cell in cells.items() if (v := value_of(cell, from_paper)) is not None}
+        errors = None if from_paper else [interval_of(cells[n]) for n in drawn]
         look: dict[str, Any] = {"fmt": "o", "markersize": 4, "elinewidth": 1}
         look |= {"color": colour(position), "label": heading(table.columns[number])}
         axes.errorbar([*drawn.values()], [*drawn], xerr=errors, **look)
@@ -100,41 +100,9 @@ def _dots(table: Table, lines: Sequence[Line], shown: Sequence[int], from_paper:
     left, right = axes.get_xlim()
     axes.set_xlim(max(0, left), min(101, right))  # intervals of few seeds go beyond
     axes.set_xlabel("accuracy, %", color=GRAY)
-    _legend(plot, axes, len(shown))
+    legend(plot, axes, len(shown))
     title = "The paper's" if from_paper else "Ours"
-    return _figure(plot, f"{title}: accuracy by shot", f"<strong>{title}.</strong>")
-
-
-def lines_along(study: Study, table: Table, from_paper: bool) -> str:
-    """Accuracy against the option that the runs differ in, a line per shot; dashed, that of the row
-    without the option. Ours, or the paper's."""
-    given = {row.name: study.options(row.run).get(study.along) for row in study.rows}
-    along = [line for line in table.lines if given.get(line.name) is not None]
-    others = [line for line in table.lines if line.name in given and given[line.name] is None]
-    plot, axes = new_plot(6.4, 3.0)
-    for number, column in enumerate(table.columns):
-        cells = {place: line.cells[number] for place, line in enumerate(along)}
-        drawn = {n: v for n, cell in cells.items() if (v := _value(cell, from_paper)) is not None}
-        if not drawn:
-            continue
-        look: dict[str, Any] = {"marker": "o", "markersize": 4, "color": colour(number)}
-        errors = [0.0 if from_paper else _interval(cells[n]) for n in drawn]
-        axes.errorbar([*drawn], [*drawn.values()], errors, label=heading(column), capsize=3, **look)
-        for line in others:
-            value = _value(line.cells[number], from_paper)
-            if value is not None:
-                axes.axhline(value, color=colour(number), linestyle="--", linewidth=1)
-    if not axes.lines:
-        return ""
-    axes.set_xticks(range(len(along)), [f"{given[line.name]:g}" for line in along])
-    if len(along) > 8:
-        axes.tick_params(axis="x", labelrotation=60)
-    axes.set_xlabel(study.along, color=GRAY)
-    axes.set_ylabel("accuracy, %", color=GRAY)
-    _legend(plot, axes, len(table.columns))
-    dashed = f" Dashed: {text(', '.join(line.name for line in others))}." if others else ""
-    title = "The paper's" if from_paper else "Ours"
-    return _figure(plot, f"{title} by {study.along}", f"<strong>{title}.</strong>{dashed}")
+    return as_figure(plot, f"{title}: accuracy by shot", f"<strong>{title}.</strong>")
 
 
 def curves(study: Study, results: Results) -> list[str]:
@@ -162,8 +130,8 @@ def _curve(key: str, results: Results) -> str:
         axes.set_yscale("log")
     axes.set_xlabel("steps", color=GRAY)
     axes.set_ylabel(curve.axis, color=GRAY)
-    _legend(plot, axes, len(results.runs))
-    return _figure(plot, curve.title, f"<strong>{curve.title}.</strong> {curve.meaning}")
+    legend(plot, axes, len(results.runs))
+    return as_figure(plot, curve.title, f"<strong>{curve.title}.</strong> {curve.meaning}")
 
 
 def _mean_curve(logs: Sequence[Sequence[dict[str, Any]]], key: str) -> tuple[_Numbers, _Numbers]:
@@ -194,7 +162,7 @@ def _points(log: Sequence[dict[str, Any]], key: str) -> _Numbers:
     return np.array([row for row in rows if math.isfinite(row[1])], float).reshape(-1, 2)
 
 
-def _value(cell: Cell, from_paper: bool) -> float | None:
+def value_of(cell: Cell, from_paper: bool) -> float | None:
     if from_paper:
         return cell.paper
     return None if cell.ours is None else cell.ours.value
@@ -202,17 +170,17 @@ def _value(cell: Cell, from_paper: bool) -> float | None:
 
 def _ends(cell: Cell, from_paper: bool) -> tuple[float, float]:
     """Of what is drawn."""
-    value, interval = _value(cell, from_paper) or 0.0, 0.0 if from_paper else _interval(cell)
+    value, interval = value_of(cell, from_paper) or 0.0, 0.0 if from_paper else interval_of(cell)
     return value - interval, value + interval
 
 
-def _interval(cell: Cell) -> float:
+def interval_of(cell: Cell) -> float:
     assert cell.ours is not None
     known = cell.ours.interval if math.isfinite(cell.ours.interval) else cell.over_tasks
     return known or 0.0
 
 
-def _legend(plot: Any, axes: Any, entries: int) -> None:
+def legend(plot: Any, axes: Any, entries: int) -> None:
     if entries > 1:
         columns = 1 if entries <= 12 else 2
         plot.legend(
@@ -224,5 +192,5 @@ def _legend(plot: Any, axes: Any, entries: int) -> None:
         )
 
 
-def _figure(plot: Any, alt: str, caption: str) -> str:
+def as_figure(plot: Any, alt: str, caption: str) -> str:
     return figure(image(data_uri("image/svg+xml", as_svg(plot)), alt), caption, "plot")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from pseudoshot.report.markup import section, text
 from pseudoshot.studies.claims import Finding
-from pseudoshot.studies.drawing import bars, curves, lines_along, maps
+from pseudoshot.studies.drawing import bars, curves, maps
+from pseudoshot.studies.lines import lines_along
 from pseudoshot.studies.results import Results
 from pseudoshot.studies.study import Study
 from pseudoshot.studies.tables import (
