@@ -234,8 +234,8 @@ def test_the_median_of_uniforms_is_a_beta_draw():
 
 
 def test_hms_without_strangers_is_the_baseline():
-    """A task of one way has nobody to mix with."""
-    hms, baseline = (build(name, (4, 1, 1, 2, 3)) for name in ("hms", "baseline"))
+    """An episode of one image has nobody to mix with."""
+    hms, baseline = (build(name, (1, None, 1, 2, 3)) for name in ("hms", "baseline"))
     z, tasks = drawn(hms)
     pair = (method.objective(z, tasks, generator()) for method in (hms, baseline))
     torch.testing.assert_close(*pair)
