@@ -234,7 +234,7 @@ def test_how_long_it_takes_is_said_beforehand(place, tmp_path, monkeypatch, caps
     [
         (("hedas",), "unknown study 'hedas', did you mean 'heads'"),
         (("nowhere.toml",), "cannot be read"),
-        (("heads", "heads"), "the page of a study cannot be called 'heads', as another file is"),
+        (("heads", "heads"), "would be called 'heads': give a study once, or rename the file"),
         (("heads", "--budget", "soon"), "--budget 'soon' is no budget"),
         (("heads", "--budget", "0s"), "is no budget"),
         (("heads", "--shard", "3/2"), "is no shard"),

@@ -39,11 +39,11 @@ class Clusters(ClassSource):
     """C clusters of one partition of a run's embeddings, V distinct images of each.
 
     CACTUs (Hsu et al. 2018): k-means of whitened embeddings, in P scalings, before the first step;
-    each from one start, as the authors' for MAML, who restart it ten times where P is 1, and of
-    more than 10,000 images by parts of them in each step.
-    Clusters with fewer than V images are left out; a partition that is left with fewer than C is
-    made again. Every draw takes another partition at random, so that all tasks of an episode have
-    one, where the authors' draw one each.
+    each from one start, as the authors' for MAML, who restart it ten times where P is 1. Of more
+    than 10,000 images, k-means takes a part in each step, where theirs takes all. Clusters with
+    fewer than V images are left out; a partition that is left with fewer than C is made again.
+    Every draw takes another partition at random, so that all tasks of an episode have one, where
+    the authors' draw one each.
     """
 
     Settings = ClustersSettings

@@ -94,8 +94,8 @@ def _refuse_names(studies: Sequence[Study]) -> None:
     for name in names:
         if names.count(name) > 1 or name in BESIDE_PAGES:
             raise PseudoshotError(
-                f"the page of a study cannot be called '{name}', as another file is: rename the "
-                f"study's file"
+                f"two pages, or a page and another file, would be called '{name}': give a study "
+                f"once, or rename the file of your own"
             )
 
 
