@@ -73,6 +73,26 @@ def test_a_run_that_is_clustered_is_not_trained_for_longer_than_the_papers():
         Budget(seconds=60).options(StepCost(0.5, 1000, 10, 90.0, 100), 100)
 
 
+@given(st.floats(10, 1e4), st.floats(1e-2, 1), st.floats(0, 100), st.integers(1, 200))
+def test_finding_clusters_anew_is_within_the_seconds(seconds, step, found_in, round_epochs):
+    cost = StepCost(step, 10**9, 10, round_seconds=found_in)
+    try:
+        found = Budget(seconds=seconds).options(cost, 100, round_epochs=round_epochs)
+    except PseudoshotError:
+        assert (seconds - 10 * found_in) / step < LEAST_STEPS + 1
+        return
+    rounds = -(-found["epochs"] // found["round_epochs"])
+    steps = found["epochs"] * found["episodes_per_epoch"]
+    assert rounds * found_in + steps * step <= seconds * (1 + 1e-9)
+    assert rounds <= -(-100 // round_epochs)
+
+
+def test_the_papers_rounds_are_its_own():
+    assert Budget().options(None, 100, round_epochs=5) == {}
+    with pytest.raises(PseudoshotError, match="beside 10 rounds of clusters of 7 s"):
+        Budget(seconds=60).options(StepCost(0.5, 1000, 10, round_seconds=7.0), 100)
+
+
 @given(st.integers(1, 40), st.integers(1, 12))
 def test_shards_share_all_of_the_work_once(count, shards):
     parts = [Shard.parse(f"{n}/{shards}") for n in range(1, shards + 1)]

@@ -155,6 +155,20 @@ def test_a_budget_of_seconds_is_measured_once(place):
     assert json.loads(cost.read_text())["step"]["cpu_seconds"] > 0
 
 
+def test_a_budget_of_seconds_covers_clusters_found_anew(place):
+    options = 'method = "uflst", k1 = 8, min_samples = 2, views_per_class = 2, epochs = 100000'
+    tiny = TINY.replace("query = 2, tasks = 4", options)
+    (place / "rounds.toml").write_text(tiny + '[runs]\n"UFLST" = {}\n')
+    run(place, "rounds", "rounds", budget="4s")
+    (cost,) = (place / "rounds" / "costs").iterdir()
+    assert json.loads(cost.read_text())["step"]["round_seconds"] > 0
+    (trained,) = map(RunFolder, folders(place / "rounds"))
+    settings = trained.read_settings()
+    assert settings.class_source.round_epochs == 1
+    assert trained.read_log()[-1]["round"] == settings.optimisation.epochs > 1
+    assert "- round-epochs: 5 → 1\n" in (place / "rounds" / "rounds.md").read_text()
+
+
 def test_what_a_budget_changes_is_told_in_one_way(place, finished):
     assert "- epochs: 100 → 2\n" in (finished / "first.md").read_text()
     (place / "alone.toml").write_text(TINY + '[runs]\n"SES" = { method = "baseline" }\n')

@@ -129,6 +129,11 @@ class ReciprocalClusters(ClassSource):
         self.epochs = state["epochs"]
 
 
+def round_epochs(settings: PartSettings) -> int | None:
+    """Epochs after which a class source finds clusters anew; None: never."""
+    return settings.round_epochs if isinstance(settings, ReciprocalClustersSettings) else None
+
+
 def usual_rho(count: int) -> float:
     """The part of the pairs of so many images.
 

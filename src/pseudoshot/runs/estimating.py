@@ -12,6 +12,7 @@ from typing import Any
 
 from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.class_sources.exemplars import Exemplars
+from pseudoshot.class_sources.reciprocal_clusters import round_epochs
 from pseudoshot.runs.pre_learning import check_looked_at, pre_learning_options
 from pseudoshot.runs.training import gather, images_of, with_usual_start
 from pseudoshot.settings.config import to_toml
@@ -41,6 +42,7 @@ class DryRun:
     steps_per_epoch: int
     memory: int | None  # bytes at the peak of the steps measured; None where it cannot be told
     first: DryRun | None = None  # the run that is trained before it, where one is
+    cpu_seconds_per_round: float = 0.0  # of finding clusters anew, where it was asked for
 
     @property
     def seconds(self) -> float:
@@ -72,8 +74,12 @@ def dry_run(
     data_root: Path | None = None,
     options: Mapping[str, Any],
     measured: int = MEASURED,
+    rounds: bool = False,
 ) -> DryRun:
     """Resolve the settings and make a few steps, which are thrown away.
+
+    Clusters may take minutes, and steps as long without them: only with `rounds` are those found
+    that a training finds anew, to tell what it takes.
 
     >>> print(dry_run("glyphs", options={"epochs": 2}))  # doctest: +SKIP
     """
@@ -88,12 +94,21 @@ def dry_run(
     keep_freed_memory()
     fabric = build_fabric(1, 1, settings.optimisation.precision)
     trainer = Trainer(settings, images, Team(fabric))
-    if trainer.base.source.looks:  # clusters may take minutes, and steps as long without them
+    anew = rounds and round_epochs(settings.class_source) is not None
+    round_seconds = _round_seconds(trainer) if anew else 0.0
+    if trainer.base.source.looks:
         count = trainer.base.source.count
         trainer.base.source = Exemplars(PartSettings(), count, None, trainer.generator)
     step = _step_seconds(trainer, measured)
     about = (len(images), trainer.steps, *step, trainer.steps_per_epoch, _peak_memory(), first)
-    return DryRun(settings, *about)
+    return DryRun(settings, *about, round_seconds)
+
+
+def _round_seconds(trainer: Trainer) -> float:
+    """What it takes to find clusters, of the processor."""
+    start = time.process_time()
+    trainer.begin_epoch()
+    return time.process_time() - start
 
 
 def _step_seconds(trainer: Trainer, measured: int) -> tuple[float, float]:

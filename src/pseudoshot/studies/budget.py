@@ -23,6 +23,7 @@ class StepCost:
     steps_per_epoch: int
     epoch_before: float = 0.0  # CPU seconds per epoch of the run that it has trained first
     epochs_before: int = 0  # of that run, as the paper has it
+    round_seconds: float = 0.0  # of the processor, to find clusters anew
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,18 @@ class Budget:
         return "as the paper" if self.epochs is None else f"{self.epochs} epochs per run"
 
     def options(
-        self, cost: StepCost | None, epochs: int, pre_learns: bool = False
+        self,
+        cost: StepCost | None,
+        epochs: int,
+        pre_learns: bool = False,
+        round_epochs: int | None = None,
     ) -> dict[str, Any]:
         """What the settings of a run become, whose own `epochs` these are; never more than those.
 
         So many CPU seconds are so many steps, in at most ten parts, over which the learning rate
         is annealed step by step: by the epoch it would hardly fall. Where another run is trained
-        first, it has half of the seconds or epochs.
+        first, it has half of the seconds or epochs. Clusters are found anew as often as the paper's
+        are, or in every epoch, within the seconds.
 
         >>> Budget(seconds=100).options(StepCost(0.5, 1000, 10), 100)
         {'epochs': 10, 'episodes_per_epoch': 20, 'annealing': 'step'}
@@ -87,22 +93,30 @@ class Budget:
         {'pre_learn_epochs': 2, 'epochs': 6, 'episodes_per_epoch': 20, 'annealing': 'step'}
         >>> Budget(epochs=10).options(None, 100, pre_learns=True)
         {'pre_learn_epochs': 5, 'epochs': 5}
+        >>> Budget(epochs=40).options(None, 100, round_epochs=5)
+        {'epochs': 40, 'round_epochs': 2}
         """
         if self.epochs is not None:
-            return self._in_epochs(self.epochs, epochs, pre_learns)
-        if self.seconds is None:
-            return {}
-        assert cost is not None
-        before = self._before(cost)
-        left = self.seconds - before.get("pre_learn_epochs", 0) * cost.epoch_before
-        steps = max(0, int(left / cost.cpu_seconds))
+            found = self._in_epochs(self.epochs, epochs, pre_learns)
+        elif self.seconds is not None:
+            assert cost is not None
+            found = self._in_seconds(self.seconds, cost)
+        else:
+            found = {}
+        if round_epochs is not None and "epochs" in found:
+            found["round_epochs"] = -(-round_epochs * found["epochs"] // epochs)
+        return found
+
+    def _in_seconds(self, given: float, cost: StepCost) -> dict[str, Any]:
+        before = self._before(given, cost)
+        spent = before.get("pre_learn_epochs", 0) * cost.epoch_before + PARTS * cost.round_seconds
+        steps = max(0, int((given - spent) / cost.cpu_seconds))
         if steps >= cost.steps:
             return before
         if steps < LEAST_STEPS:
-            after = f", after an epoch of {cost.epoch_before:.0f} s of the run that it needs"
             raise PseudoshotError(
-                f"{self} are {steps} steps of {cost.cpu_seconds:.2g} s{after if before else ''}, "
-                f"and {LEAST_STEPS} are the least: raise --budget"
+                f"{self} are {steps} steps of {cost.cpu_seconds:.2g} s{_after(cost)}, and "
+                f"{LEAST_STEPS} are the least: raise --budget"
             )
         parts = max(1, min(PARTS, steps // STEPS_PER_PART))
         steps_each = {"epochs": parts, "episodes_per_epoch": steps // parts, "annealing": "step"}
@@ -118,9 +132,19 @@ class Budget:
             "epochs": min(max(1, given - first), papers),
         }
 
-    def _before(self, cost: StepCost) -> dict[str, int]:
+    @staticmethod
+    def _before(given: float, cost: StepCost) -> dict[str, Any]:
         """Half of the seconds, in whole epochs, for a run that is trained first."""
-        if self.seconds is None or not cost.epoch_before:
+        if not cost.epoch_before:
             return {}
-        half = max(1, int(self.seconds / 2 / cost.epoch_before))
+        half = max(1, int(given / 2 / cost.epoch_before))
         return {"pre_learn_epochs": min(half, cost.epochs_before or half)}
+
+
+def _after(cost: StepCost) -> str:
+    """What else the seconds are for."""
+    if cost.epoch_before:
+        return f", after an epoch of {cost.epoch_before:.0f} s of the run that it needs"
+    if cost.round_seconds:
+        return f", beside {PARTS} rounds of clusters of {cost.round_seconds:.2g} s"
+    return ""

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from pseudoshot.class_sources.reciprocal_clusters import round_epochs
 from pseudoshot.data import full_name
 from pseudoshot.evaluation.records import find_record
 from pseudoshot.runs.estimating import DryRun, dry_run
@@ -125,12 +126,12 @@ class Worker:
             )
         named = {"data": full_name(order.data), **options}
         path = {} if run.start is None else {"start_from": named.pop("start_from")}
-        epochs = resolve(named).optimisation.epochs
-        cost = None
+        paper, cost = resolve(named), None
         if order.budget.seconds is not None:
             cost = self.cost(run, {**named, **path})
         if run.start is None or cost is not None:  # epochs are counted of base images alone
-            named |= order.budget.options(cost, epochs, "pre_learn" in named)
+            epochs, rounds = paper.optimisation.epochs, round_epochs(paper.class_source)
+            named |= order.budget.options(cost, epochs, "pre_learn" in named, rounds)
         settings = resolve(named)
         del named["data"]
         return {**named, **path}, run_key(settings, order, first)
@@ -142,9 +143,10 @@ class Worker:
             if cost is None:
                 given = {name: value for name, value in options.items() if name != "data"}
                 data, root = self.order.data, self.order.data_root
-                told = dry_run(data, data_root=root, options=given, measured=MEASURED)
+                told = dry_run(data, data_root=root, options=given, measured=MEASURED, rounds=True)
                 steps = told.cpu_seconds_per_step, told.steps, told.steps_per_epoch
-                cost = StepCost(*steps, *(self._before(told.first) if told.first else ()))
+                before = self._before(told.first) if told.first else (0.0, 0)
+                cost = StepCost(*steps, *before, told.cpu_seconds_per_round)
                 self.shelf.keep_cost(run.alike, cost, told.settings.model_dump())
         return cost
 

@@ -105,8 +105,7 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["lr"] = lr * group["lr_scale"]
         if self.epoch_ends:
-            method = self.settings.method
-            self.base.begin_epoch(self.embedder, method.images, method.V, self.team)
+            self.begin_epoch()
         batch = self._next_batch()
         self.method.before_step()
         # Fabric enters its precision by itself only where a strategy wraps the module
@@ -125,6 +124,11 @@ class Trainer:
             self.average.update_parameters(self.embedder.backbone)
         self.step += 1
         return loss
+
+    def begin_epoch(self) -> None:
+        """Where its class source looks at images."""
+        method = self.settings.method
+        self.base.begin_epoch(self.embedder, method.images, method.V, self.team)
 
     def _draw(self) -> Draw:
         """The next pseudo-classes, as many for each process, in whole tasks or sets."""
