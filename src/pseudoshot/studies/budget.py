@@ -109,8 +109,14 @@ class Budget:
 
     def _in_seconds(self, given: float, cost: StepCost) -> dict[str, Any]:
         before = self._before(given, cost)
-        spent = before.get("pre_learn_epochs", 0) * cost.epoch_before + PARTS * cost.round_seconds
-        steps = max(0, int((given - spent) / cost.cpu_seconds))
+        left = given - before.get("pre_learn_epochs", 0) * cost.epoch_before
+
+        def steps_beside(rounds: int) -> int:
+            return max(0, int((left - rounds * cost.round_seconds) / cost.cpu_seconds))
+
+        several = range(PARTS, 1, -1)
+        parts = next((n for n in several if steps_beside(n) >= n * STEPS_PER_PART), 1)
+        steps = steps_beside(parts)
         if steps >= cost.steps:
             return before
         if steps < LEAST_STEPS:
@@ -118,7 +124,6 @@ class Budget:
                 f"{self} are {steps} steps of {cost.cpu_seconds:.2g} s{_after(cost)}, and "
                 f"{LEAST_STEPS} are the least: raise --budget"
             )
-        parts = max(1, min(PARTS, steps // STEPS_PER_PART))
         steps_each = {"epochs": parts, "episodes_per_epoch": steps // parts, "annealing": "step"}
         return {**before, **steps_each}
 
@@ -146,5 +151,5 @@ def _after(cost: StepCost) -> str:
     if cost.epoch_before:
         return f", after an epoch of {cost.epoch_before:.0f} s of the run that it needs"
     if cost.round_seconds:
-        return f", beside {PARTS} rounds of clusters of {cost.round_seconds:.2g} s"
+        return f", after {cost.round_seconds:.2g} s to find clusters"
     return ""
