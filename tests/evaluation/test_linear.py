@@ -67,6 +67,19 @@ def test_the_seed_draws_the_folds():
     assert (first != other).any()
 
 
+def test_the_number_of_threads_changes_no_bit():
+    toy, threads = images((20, 20, 20)), torch.get_num_threads()
+    table = embeddings(toy.labels, 1)
+    try:
+        found = []
+        for number in (1, 2):
+            torch.set_num_threads(number)
+            found.append(evaluate_linear(table, toy, "sns").scores)
+    finally:
+        torch.set_num_threads(threads)
+    assert (found[0] == found[1]).all()
+
+
 @pytest.mark.parametrize("counts", [(20, 9), (30,)])
 def test_too_few_images_or_classes_are_refused(counts):
     toy = images(counts)
