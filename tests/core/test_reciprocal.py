@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -96,6 +97,27 @@ def dense(n: int, V) -> np.ndarray:
     for rows, columns, values in overlapping_pairs(V):
         distances[rows, columns] = distances[columns, rows] = values
     return distances
+
+
+@given(
+    n=st.integers(12, 200),
+    k=st.integers(1, 11),
+    copies=st.integers(1, 30),
+    at_once=st.sampled_from([1, 1 << 10, 1 << 22]),
+    seed=st.integers(0, 99),
+)
+@settings(deadline=None)
+def test_neighbours_are_the_nearest_of_all_whatever_the_blocks(n, k, copies, at_once, seed):
+    """Rounded, so that squares and products are exact; copies, so that many are at distance 0."""
+    z = points(n, seed).round(decimals=1)[torch.arange(n) // copies] * 10
+    with patch.object(reciprocal, "DISTANCES_AT_ONCE", at_once):
+        found = neighbours(z, k)
+    assert found.nearest[:, 0].tolist() == list(range(n))
+    squares = (z[:, None] - z).square().sum(2)
+    assert torch.allclose(found.farthest, squares.amax(1))
+    ordered = squares.fill_diagonal_(-1).sort().values[:, : k + 1]
+    assert torch.allclose(squares.gather(1, found.nearest), ordered)
+    assert all(len(set(row)) == k + 1 for row in found.nearest.tolist())
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

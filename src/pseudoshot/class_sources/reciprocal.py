@@ -6,6 +6,7 @@ and of the pairs only the nearest are kept.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,7 +20,8 @@ Sparse: TypeAlias = Any  # scipy's CSR arrays, which have no types
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
-DISTANCES_AT_ONCE = 1 << 24  # of images to all others: 64 MB
+DISTANCES_AT_ONCE = 1 << 22  # 16 MB, which stay near the processor
+MOST_STRIDES = 32  # that a row's distances are taken in: more make fewer columns, of more images
 PAIRS_AT_ONCE = 1 << 22  # of entries of V in one column
 NOTHING = 1e-12  # the distance of two images whose V is the same, but for rounding
 
@@ -39,17 +41,56 @@ def neighbours(embeddings: Tensor, k: int) -> Neighbours:
             [1, 0],
             [2, 1]])
     """
-    n = len(embeddings)
+    n, d = embeddings.shape
     squares = embeddings.square().sum(1)
-    nearest = torch.empty(n, k + 1, dtype=torch.long)
-    farthest = torch.empty_like(squares)
-    for rows in torch.split(torch.arange(n), max(1, DISTANCES_AT_ONCE // n)):
-        # |x - y|² but for |x|², which is the same in a row
-        distances = torch.addmm(squares, embeddings[rows], embeddings.T, alpha=-2)
-        farthest[rows] = (distances.amax(1) + squares[rows]).clamp_min(0)
-        distances[torch.arange(len(rows)), rows] = -torch.inf
-        nearest[rows] = distances.topk(k + 1, largest=False).indices
+    nearest, farthest = torch.empty(n, k + 1, dtype=torch.long), torch.empty_like(squares)
+    strides = max(1, min(MOST_STRIDES, math.isqrt(n // (k + 1)) // 2))
+    columns = -(-n // strides)  # n / strides, rounded up: k + 1 or more
+    at_once = max(1, DISTANCES_AT_ONCE // max(columns, (k + 1) * strides * d))
+    for rows in torch.split(torch.arange(n), at_once):
+        least, farthest[rows] = _extremes(embeddings, squares, rows, columns)
+        first = least.topk(k + 1, largest=False, sorted=False).indices
+        among = (first[:, :, None] + columns * torch.arange(strides)).flatten(1)
+        nearest[rows, 0] = rows
+        nearest[rows, 1:] = _nearest_among(embeddings, squares, rows, among, k)
     return Neighbours(nearest, farthest)
+
+
+def _extremes(
+    embeddings: Tensor, squares: Tensor, rows: Tensor, columns: int
+) -> tuple[Tensor, Tensor]:
+    """Least distances but for |x|², of some rows to all whose number leaves the same remainder by
+    `columns`, (rows, columns), and the greatest of all.
+
+    The k nearest others are among those of the k + 1 least: each of these is a row of its own, and
+    one at most is the row itself.
+    """
+    own = embeddings[rows]
+    least = squares.new_full((len(rows), columns), torch.inf)
+    greatest = squares.new_full((len(rows),), -torch.inf)
+    distances = torch.empty_like(least)
+    strides = zip(*(torch.split(x, columns) for x in (embeddings, squares)), strict=True)
+    for others, their in strides:
+        if len(others) < columns:
+            distances = distances.new_empty(len(rows), len(others))
+        torch.addmm(their, own, others.T, alpha=-2, out=distances)  # |x - y|² but for |x|²
+        torch.maximum(greatest, distances.amax(1), out=greatest)
+        met = least[:, : len(others)]
+        torch.minimum(met, distances, out=met)
+    return least, (greatest + squares[rows]).clamp_min(0)
+
+
+def _nearest_among(
+    embeddings: Tensor, squares: Tensor, rows: Tensor, among: Tensor, k: int
+) -> Tensor:
+    """The k nearest others of each row among some of its own, (rows, some); those past the last
+    are none."""
+    none = (among >= len(embeddings)) | (among == rows[:, None])
+    among = among.clamp_max(len(embeddings) - 1)
+    candidates = embeddings.index_select(0, among.flatten()).view(*among.shape, -1)
+    products = torch.bmm(embeddings[rows][:, None], candidates.mT).squeeze(1)
+    distances = (squares[among] - 2 * products).masked_fill_(none, torch.inf)
+    return among.gather(1, distances.topk(k, largest=False).indices)
 
 
 def memberships(embeddings: Tensor, found: Neighbours, k2: int) -> Sparse:
