@@ -1,6 +1,6 @@
 """What finding clusters takes: CACTUs's partitions, and UFLST's rounds as images become more.
 
-    python benchmarks/clustering.py [--threads 1] [--largest 100000] [--most 1000000]
+    python benchmarks/clustering.py [--threads 1] [--largest 100000] [--most 1000000] [--only UFLST]
 
 Embeddings are drawn about centres, for time and memory depend on how they lie: 256 numbers for
 k-means, 64, as Conv4's have, for reciprocal neighbours. Each row is measured in a process of its
@@ -102,6 +102,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--largest", type=int, default=100_000, help="images, where time is n²")
     parser.add_argument("--most", type=int, default=1_000_000, help="images, where it is not")
+    parser.add_argument("--only", default="", help="rows whose name holds this")
     arguments = parser.parse_args()
     rows: list[tuple[str, Callable[[int], str], int]] = [
         (f"k-means, {CLUSTERS} clusters, all images in each step", all_at_once, IMAGES),
@@ -115,6 +116,8 @@ def main() -> None:
         ("CACTUs, one partition of 64 numbers", one_partition, arguments.most),
     ]
     for name, work, n in rows:
+        if arguments.only not in name:
+            continue
         told = alone(work, n, arguments.threads)
         print(f"{name}, {n:,} images: {told} (n²: {4 * n * n / 2**30:.1f} GB)", flush=True)
 

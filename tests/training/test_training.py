@@ -225,3 +225,19 @@ def test_a_loss_that_is_not_a_number_stops_the_run(photos, tmp_path, monkeypatch
     with pytest.raises(PseudoshotError, match=r"the loss became nan at step 0.*lower --lr"):
         train(photos, tmp_path / "run", epochs=1, **SMALL)
     assert not (tmp_path / "run" / "model.json").exists()
+
+
+@pytest.mark.parametrize(
+    "options", [{"method": "uflst", "class_source": "exemplars"}, {"views": "identity"}]
+)
+def test_views_that_are_all_the_same_are_refused(photos, tmp_path, options):
+    small = SMALL if "method" not in options else {"recipe": "paper", "size": 16, "images": 8}
+    with pytest.raises(PseudoshotError, match="'exemplars' are views of one image"):
+        train(photos, tmp_path / "run", epochs=1, **small, **options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_unaltered_images_that_are_mixed_are_not_refused(photos, tmp_path):
+    options = {"recipe": "paper", "size": 16, "method": "ulda", "images": 10, "views": "identity"}
+    train(photos, tmp_path / "run", epochs=1, episodes_per_epoch=1, **options)
+    assert RunFolder(tmp_path / "run").finished

@@ -43,6 +43,7 @@ class ClassSource(ABC):
     needs_labels: ClassVar[bool] = False
     looks: ClassVar[bool] = False  # True: at embeddings, before it can draw
     needs_run: ClassVar[bool] = False  # True: at those of another run, its setting `from_run`
+    repeats: ClassVar[bool] = False  # True: a pseudo-class is one image, its members its views
 
     def __init__(
         self,

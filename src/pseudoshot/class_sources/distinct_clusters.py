@@ -13,6 +13,8 @@ class DistinctClusters(Clusters):
     are of one cluster. With every image a cluster of its own these are exemplars.
     """
 
+    repeats = True
+
     def steps_per_epoch(self, C: int, V: int) -> int:
         return super().steps_per_epoch(C, 1)
 

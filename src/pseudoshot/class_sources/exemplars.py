@@ -24,6 +24,8 @@ class Exemplars(ClassSource):
     torch.Size([2, 3])
     """
 
+    repeats = True
+
     def __init__(
         self,
         settings: PartSettings,

@@ -62,6 +62,7 @@ class Method(nn.Module, ABC):
     # What it prefers to the recipe, by the names of options: {"class_source": "labels"}.
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     second_order: bool = False  # True: its loss holds gradients of the backbone
+    mixes: ClassVar[bool] = False  # True: views with one another, so that they may be unaltered
     needs_sync_bn: ClassVar[bool] = False  # True: statistics of a share would tell its images
 
     def __init__(self, backbone: Backbone, settings: Any, classes: int = 0) -> None:

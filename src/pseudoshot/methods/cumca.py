@@ -36,6 +36,7 @@ class CUMCA(PairMethod):
     Settings = CUMCASettings
     described = "section 6.1, Table of unsupervised meta-learning methods"
     defaults = MappingProxyType({"class_source": "distinct-clusters", "images": 40})
+    mixes = True
     settings: CUMCASettings
 
     def loss(self, batch: Batch) -> Loss:

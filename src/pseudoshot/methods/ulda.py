@@ -61,6 +61,7 @@ class ULDA(Method):
     Settings = ULDASettings
     described = "section 6.1, Table of unsupervised meta-learning methods"
     defaults = MappingProxyType({"images": 80})
+    mixes = True
     settings: ULDASettings
 
     def __init__(self, backbone: Backbone, settings: ULDASettings, classes: int = 0) -> None:

@@ -8,12 +8,15 @@ from typing import Any
 import torch
 
 from pseudoshot.backbones import Backbone
+from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.data import ImageSet
 from pseudoshot.methods import Loss, Method
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.tools.errors import PseudoshotError
 from pseudoshot.training.adapting import adapts
 from pseudoshot.training.base_images import FEWEST_HELD_OUT
+from pseudoshot.views import Policy
+from pseudoshot.views.identity import Identity
 
 
 def refuse_too_few(settings: RunSettings, images: ImageSet, held_out: int) -> None:
@@ -44,6 +47,20 @@ def refuse_nothing_trained(
         raise PseudoshotError(
             f"--frozen-epochs {frozen} would train nothing: method '{settings.method.name}' has "
             f"nothing that is trained beside the backbone"
+        )
+
+
+def refuse_same_views(settings: RunSettings, method: Method, views: Policy) -> None:
+    """Of one image several, all of them the image itself: there is nothing to learn from them."""
+    roles = method.policies(views)
+    altered = method.mixes or any(not isinstance(policy, Identity) for _, policy in roles)
+    several = sum(count for count, _ in roles) > 1
+    source = settings.class_source.name
+    if several and not altered and CLASS_SOURCES[source].repeats:
+        raise PseudoshotError(
+            f"the members of a pseudo-class of '{source}' are views of one image, and with --views "
+            f"{settings.views.name} all of them are the same: give other --views, or another "
+            f"--class-source than '{source}'"
         )
 
 

@@ -35,6 +35,7 @@ from pseudoshot.training.processes import Team, synchronise_batch_norm
 from pseudoshot.training.refusing import (
     refuse_nan,
     refuse_nothing_trained,
+    refuse_same_views,
     refuse_statistics,
     refuse_too_few,
 )
@@ -58,6 +59,7 @@ class Trainer:
             refuse_too_few(settings, images, len(self.base.held_out))
         method = METHODS[settings.method.name]
         self.method = method(self.embedder.backbone, settings.method, self.base.source.classes)
+        refuse_same_views(settings, self.method, self.policy)
         visits = self.base.source.steps_per_epoch(settings.method.images, settings.method.V)
         self.steps_per_epoch = settings.optimisation.episodes_per_epoch or visits
         self.steps = settings.optimisation.epochs * self.steps_per_epoch
