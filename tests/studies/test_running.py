@@ -42,6 +42,20 @@ def test_a_second_time_nothing_is_done(place, finished, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in (finished / "runs").rglob("*")} == before
 
 
+def test_pages_of_several_seeds_are_drawn_without_weights(place, finished, tmp_path, monkeypatch):
+    """What a study has found is moved in a few kilobytes per run."""
+    out = tmp_path / "moved"
+    kept = ("costs", "known", "run.json", "model.json", "log.jsonl", "evaluations.jsonl")
+    for path in finished.rglob("*"):
+        if path.is_file() and {*kept} & {*path.relative_to(finished).parts}:
+            copy = out / path.relative_to(finished)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    monkeypatch.setattr("pseudoshot.studies.running._work", None)
+    run(place, str(out), "first", seeds=2)
+    assert (out / "first.csv").read_text() == (finished / "first.csv").read_text()
+
+
 def test_each_seed_has_tasks_of_its_own_and_methods_share_them(finished):
     by_seed = {}
     for folder in folders(finished):
