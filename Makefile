@@ -8,8 +8,8 @@ BIN := $(VENV)/bin
 demo: $(VENV)/ready  ## train on built-in letters, score on new alphabets, write runs/demo/report.html
 	$(BIN)/pseudoshot demo --out runs/demo
 
-test: $(VENV)/ready check docs  ## what CI runs: style, types, pages, and every test but the slow ones
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+test: $(VENV)/ready check docs  ## what CI runs: style, types, pages, and every test but the slow ones; names the slowest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 60
 
 test-all: $(VENV)/ready check docs  ## the slow tests too
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m ""
