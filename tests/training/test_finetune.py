@@ -194,6 +194,15 @@ def test_a_fine_tuning_that_makes_it_worse_keeps_the_start(run, data, tmp_path):
             torch.testing.assert_close(after[name], before[name])
 
 
+def test_the_end_is_kept_whatever_it_scored_where_it_is_asked_for(run, data, tmp_path):
+    tuned = tmp_path / "tuned"
+    finetune(run, data, tuned, epochs=1, lr=1e3, tasks=1, keep="end")
+    assert "adapting" not in json.loads((tuned / "run.json").read_text())
+    before, after = (load_file(r / "model.safetensors") for r in (run, tuned))
+    weights = [name for name in before if name.endswith("weight")]
+    assert not any(torch.equal(after[name], before[name]) for name in weights)
+
+
 def test_images_of_other_channels_are_refused(run, tmp_path):
     with pytest.raises(PseudoshotError, match="3 channels, those of 'glyphs:train' have 1"):
         finetune(run, "glyphs", tmp_path / "tuned")

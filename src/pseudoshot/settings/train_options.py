@@ -101,5 +101,6 @@ class TrainOptions(TypedDict, total=False):
     epochs: int | None
     episodes_per_epoch: int | None
     frozen_epochs: int | None
+    keep: Literal["better", "end"] | None
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] | None
     sync_bn: bool | None

@@ -54,6 +54,9 @@ class OptimisationSettings(Settings):
     frozen_epochs: int = Field(default=0, ge=0, le=MOST)
     """with start_from: first epochs in which only what the method trains beside the backbone, such
     as a head, is trained"""
+    keep: Literal["better", "end"] = "better"
+    """with start_from: the better of start and end on held-out images, or the end whatever it
+    scored (fine-tuning as the paper's studies measure it)"""
     precision: Precision = "32-true"
     """of the backbone's arithmetic: 32-true; or bf16-mixed (fast and best, where the processor has
     instructions for it), which takes about half the time; or 16-mixed on a GPU"""

@@ -195,8 +195,8 @@ class Trainer:
         return centred.read_as(result.card.reading)
 
     def verdict(self) -> Verdict | None:
-        """Which of start and end is to be kept, where a trained network went on."""
-        if self.start is None:
+        """Which of start and end is to be kept, where a trained network went on and it is asked."""
+        if self.start is None or self.settings.optimisation.keep == "end":
             return None
         self.start.to(self.team.fabric.device)
         start, end = self.start.read_as(PLAIN), self.result().read_as(PLAIN)
