@@ -108,7 +108,6 @@ def test_what_does_not_fit_the_start_is_refused(given, words):
     ("given", "words"),
     [
         ({"frozen_epochs": 1}, "give one by --start-from"),
-        ({"keep": "end"}, "give one by --start-from"),
         ({"backbone": "transformers"}, "unknown backbone 'transformers'"),
         ({"start_from": 3}, "start-from 3"),
     ],

@@ -207,10 +207,6 @@ def _refuse_without_start(settings: RunSettings) -> None:
         raise PseudoshotError(
             "--frozen-epochs keeps a trained backbone as it is at first: give one by --start-from"
         )
-    if settings.optimisation.keep == "end":
-        raise PseudoshotError(
-            "--keep end is about a trained network that goes on: give one by --start-from"
-        )
     if settings.method.network_stays and settings.pre_learn is None:
         raise PseudoshotError(
             "--frozen keeps a trained network as it is: give one by --start-from, train one first "
