@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from pseudoshot.tasks import gram
+from pseudoshot.tasks.gather import sum_of_rows
 from pseudoshot.tasks.gram import task_logits, task_loss
 from pseudoshot.tasks.similarity import SIMILARITIES, prototype_similarity
 from pseudoshot.tasks.tasks import exhaustive_tasks, resample_tasks
@@ -96,3 +97,30 @@ def test_sns_and_cosine_predict_the_same():
     sns = prototype_similarity("sns", queries, prototypes).argmax(-1)
     cosine = prototype_similarity("cosine", queries, prototypes).argmax(-1)
     assert torch.equal(sns, cosine)
+
+
+def test_gradients_of_several_shots_have_the_same_bits_on_any_number_of_threads():
+    tasks = resample_tasks(32, 32, 5, 5, 64, torch.Generator().manual_seed(5))
+    z = random_embeddings(320).detach().float().requires_grad_()
+    gradients = []
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3, 2):
+            torch.set_num_threads(threads)
+            gram_of_z = (z @ z.T).detach().requires_grad_()  # the product itself is not at issue
+            (gradient,) = torch.autograd.grad(task_loss(gram_of_z, tasks, "sns"), gram_of_z)
+            gradients.append(gradient)
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(gradient, gradients[0]) for gradient in gradients)
+
+
+def test_sums_of_rows_equal_gathered_rows_added_up():
+    values = random_embeddings(6)
+    rows = torch.tensor([[[0, 1], [1, 1]], [[5, 0], [2, 3]], [[4, 4], [0, 5]]])
+    fast, slow = sum_of_rows(values, rows), values[rows].sum(-2)
+    torch.testing.assert_close(fast, slow)
+    weights = torch.arange(fast.numel(), dtype=torch.float64).view_as(fast)
+    (fast_gradient,) = torch.autograd.grad((fast * weights).sum(), values)
+    (slow_gradient,) = torch.autograd.grad((slow * weights).sum(), values)
+    torch.testing.assert_close(fast_gradient, slow_gradient)

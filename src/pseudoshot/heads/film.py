@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from pseudoshot.heads.base import Head
 from pseudoshot.heads.projection import two_layers
-from pseudoshot.tasks.gather import gather_rows
+from pseudoshot.tasks.gather import gather_rows, sum_of_rows
 
 _SMALL = 0.01  # of the last layer's first weights: ψ begins close to φ
 
@@ -30,7 +30,7 @@ class FiLM(Head):
 
     def on_tasks(self, embeddings: Tensor, members: Tensor) -> Tensor:
         # f once per row, not once per member
-        sums = gather_rows(self.f(embeddings), members).sum(1)
+        sums = sum_of_rows(self.f(embeddings), members)
         return self._modulate(gather_rows(embeddings, members), sums)
 
     def _modulate(self, sets: Tensor, sums: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from pseudoshot.tasks.gather import gather_rows
+from pseudoshot.tasks.gather import gather_rows, sum_of_rows
 from pseudoshot.tasks.similarity import Similarity, similarity_from_products
 from pseudoshot.tasks.tasks import Tasks
 
@@ -32,11 +32,14 @@ def pairs_of(gram: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 def prototype_products(gram: Tensor, tasks: Tasks) -> tuple[Tensor, Tensor]:
     """<p_n, z> of every prototype with every row, (T, N, R), and |p_n|², (T, N)."""
-    T, N, K = tasks.support.shape
-    # G is symmetric: its rows are selected, which are contiguous, in place of its columns
-    support_rows = _rows(gram, tasks.support.flatten(1)).view(T, N, K, -1)
-    own = tasks.support[:, :, None].expand(T, N, K, K)
-    return support_rows.mean(2), support_rows.gather(3, own).mean((2, 3))
+    # G is symmetric: its rows are summed, which are contiguous, in place of its columns
+    if gram.dim() == 2:
+        products = sum_of_rows(gram / tasks.shot, tasks.support)
+    else:
+        T, N, K = tasks.support.shape
+        rows = tasks.support.reshape(T, N * K, 1).expand(-1, -1, gram.shape[-1])
+        products = gram.gather(1, rows).view(T, N, K, -1).mean(2)
+    return products, products.gather(2, tasks.support).mean(2)
 
 
 def task_logits(
@@ -87,13 +90,6 @@ def square_norms(gram: Tensor, rows: Tensor) -> Tensor:
     """|z|² of the given rows (T, n) of each task."""
     diagonal = gram.diagonal(dim1=-2, dim2=-1)
     return gather_rows(diagonal, rows) if gram.dim() == 2 else diagonal.gather(1, rows)
-
-
-def _rows(gram: Tensor, rows: Tensor) -> Tensor:
-    """The given rows (T, n) of each task's Gram matrix, (T, n, R)."""
-    if gram.dim() == 2:
-        return gather_rows(gram, rows)
-    return gram.gather(1, rows[..., None].expand(-1, -1, gram.shape[-1]))
 
 
 def _one_shot_loss(
