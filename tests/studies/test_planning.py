@@ -133,9 +133,18 @@ def test_rivals_are_all_methods_of_its_table_that_there_are():
     assert runs <= set(METHODS)
 
 
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.mark.parametrize("file", sorted(RESULTS.glob("*.toml")), ids=lambda file: file.stem)
+def test_studies_behind_results_can_still_be_run(file):
+    plan = make_plan([get_study(str(file))], order())
+    assert plan.jobs
+    assert not plan.refused
+
+
 def test_the_runs_of_rivals_are_those_measured_at_twenty_ways():
-    file = Path(__file__).parents[2] / "results" / "rivals-20-way.toml"
-    twenty, five = get_study(str(file)), get_study("rivals")
+    twenty, five = get_study(str(RESULTS / "rivals-20-way.toml")), get_study("rivals")
     assert list(twenty.runs) == list(five.runs)
     assert all(twenty.options(run) == five.options(run) for run in five.runs)
 
