@@ -21,7 +21,8 @@ def gather_rows(values: Tensor, rows: Tensor) -> Tensor:
 def sum_of_rows(values: Tensor, rows: Tensor) -> Tensor:
     """`values[rows].sum(-2)` for values (n, d) and rows (..., k): (..., d).
 
-    No rows are gathered, which would be k times as large. Its gradient too is summed in the order of `rows`, on any number of threads.
+    No rows are gathered, which would be k times as large. Its gradient too is summed in the order
+    of `rows`, on any number of threads.
     """
     sums = F.embedding_bag(rows.flatten(0, -2), values, mode="sum")
     return sums.view(*rows.shape[:-1], -1)
