@@ -92,6 +92,14 @@ def test_where_the_gain_is_most():
     assert judge(gains["fewest"], results(HIGHER, LOWER)).judgement == "not measured"
 
 
+def test_who_loses_least_has_gained_nothing():
+    a = {1: (49.0, 49.1, 49.0), 50: (66.0, 66.1, 66.0)}
+    b = {1: (50.0, 50.1, 50.0), 50: (70.0, 70.0, 70.0)}
+    finding = judge(Claim(says="", gains="A", than=("B",)), results(a, b, shots=(1, 50)))
+    assert finding.judgement == "not held"
+    assert (finding.figure, finding.judged) == ("-1.00 ± 0.00", "any gain at 1 shot")
+
+
 def test_shots_are_those_that_the_set_allows():
     found = results({1: HIGHER, 5: LOWER}, {1: LOWER, 5: HIGHER}, shots=(1, 5))
     verdicts = {

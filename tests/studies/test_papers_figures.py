@@ -89,7 +89,8 @@ def test_a_claim_that_the_paper_contradicts_says_so():
     assert note(not_worse="A", shots="most") == ""
     assert note(not_worse="A", shots="most", margin=0.1) == "not so in the paper's own table"
     assert note(same="A", shots="fewest") == "not so in the paper's own table"
-    assert note(gains="A", at="most") == "not so in the paper's own table"
+    denied = "not so in the paper's own table (B, 5 shots more than 1 shot)"
+    assert note(gains="A", at="most") == denied
     assert note(less="A") == "not so in the paper's own table"
     assert note(less="A", shots="most") == ""
     assert note(better="A", in_table=True) == "read off the paper's table"

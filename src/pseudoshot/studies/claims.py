@@ -25,7 +25,7 @@ class Finding:
     judgement: Judgement
     difference: Estimate | None = None
     against: str = ""  # of the rows it is compared with, the one that comes nearest to refuting it
-    columns: tuple[Column, ...] = ()  # the mean over these; of `gains`, this one and the other end
+    columns: tuple[Column, ...] = ()  # the mean over these; of `gains`, one end and the other
     paper: float | None = None  # the same difference by the figures that the paper prints
     note: str = ""
 
@@ -61,16 +61,14 @@ class Finding:
     def _place(self) -> str:
         if not self.columns:
             return ""
-        if self.claim.kind == "gains":
-            here, there = self.columns
-            return f"{shots_in_words([here])} more than {shots_in_words([there])}"
-        place = shots_in_words(self.columns)
+        place = _place_in_words(self.claim, self.columns)
         if self.claim.shots == "each":
             return f"every number of shots, here {place}"
-        return place if len(self.columns) == 1 else f"mean of {place}"
+        alone = self.claim.kind == "gains" or len(self.columns) == 1
+        return place if alone else f"mean of {place}"
 
     def _margin(self) -> str:
-        margin, kind = self.claim.threshold, self.claim.kind
+        margin, kind = _margin_at(self.claim, self.columns), self.claim.kind
         unit = " %" if self.claim.of != "accuracy" else " point" if margin == 1 else " points"
         words = {"same": "within {}", "not_worse": "at most {} below"}.get(kind, "by more than {}")
         return words.format(f"{margin:g}{unit}") if margin else ""
@@ -83,6 +81,14 @@ def shots_in_words(columns: Sequence[Column]) -> str:
     """
     *most, last = columns
     return f"{', '.join(map(str, most))} and {last} shots" if most else heading(last)
+
+
+def _place_in_words(claim: Claim, columns: Sequence[Column]) -> str:
+    """Of one case."""
+    if claim.kind != "gains":
+        return shots_in_words(columns)
+    here, *there = map(heading, columns)
+    return f"{here} more than {there[0]}" if there else f"any gain at {here}"
 
 
 def as_percent(logarithm: float) -> float:
@@ -116,7 +122,7 @@ def judge(claim: Claim, results: Results, papers: PaperFigures | None = None) ->
         found = {case: _difference(claim, case, results) for case in _cases(claim, results)}
     except _NotMeasuredError as reason:
         return Finding(claim, "not measured", note=str(reason))
-    verdicts = {case: _verdict(claim, estimate, len(found)) for case, estimate in found.items()}
+    verdicts = {case: _verdict(claim, case, found[case], len(found)) for case in found}
     order = ("not held", "undecided", "held")
     nearest = min(found, key=lambda c: (order.index(verdicts[c]), _support(claim, found[c])))
     return Finding(
@@ -140,7 +146,8 @@ def _notes(
         yield "one seed"
     denied = next((case for case in found if _is_denied(claim, case, papers)), None)
     if denied is not None:
-        place = f" ({denied.rival}, {shots_in_words(denied.columns)})" if len(found) > 1 else ""
+        where = f" ({denied.rival}, {_place_in_words(claim, denied.columns)})"
+        place = where if len(found) > 1 else ""
         yield f"not so in the paper's own table{place}"
     for row in (claim.row, *claim.than):
         if seeds := results.without(row):
@@ -205,7 +212,8 @@ def _places(claim: Claim, columns: tuple[Column, ...]) -> list[tuple[Column, ...
         if len(columns) < 2:
             raise _NotMeasuredError("the set allows one number of shots only")
         first, last = columns[0], columns[-1]
-        return [(first, last) if claim.at == "fewest" else (last, first)]
+        here, there = (first, last) if claim.at == "fewest" else (last, first)
+        return [(here, there), (here,)]  # who loses least there has gained nothing
     if claim.shots == "each":
         return [(column,) for column in columns]
     if claim.shots in ("fewest", "most"):
@@ -222,7 +230,7 @@ def _difference(claim: Claim, case: _Case, results: Results) -> Estimate:
     if claim.kind == "falls":
         early = results.values(claim.row, claim.of, early=True)
         return over_seeds([*_more(results.values(claim.row, claim.of), early).values()])
-    if claim.kind == "gains":
+    if claim.kind == "gains" and len(case.columns) == 2:
         here, there = (_by_seed(claim, case.rival, results, [end]) for end in case.columns)
         return over_seeds([*_more(here, there).values()])
     return over_seeds([*_by_seed(claim, case.rival, results, case.columns).values()])
@@ -237,7 +245,7 @@ def papers_difference(
         return None
     ours, theirs = papers.of(claim.row), papers.of(rival)
     found = [ours[column] - theirs[column] for column in columns if column in ours.keys() & theirs]
-    if claim.kind == "gains":
+    if claim.kind == "gains" and len(columns) == 2:
         return found[0] - found[1] if len(found) == 2 else None
     return sum(found) / len(found) if found else None
 
@@ -257,11 +265,16 @@ def _more(ours: Mapping[int, float], theirs: Mapping[int, float]) -> dict[int, f
     return found
 
 
-def _verdict(claim: Claim, difference: Estimate, cases: int) -> Judgement:
+def _margin_at(claim: Claim, columns: Sequence[Column]) -> float:
+    """Of a gain itself there is none: it is about how much more it is than at the other end."""
+    return 0.0 if claim.kind == "gains" and len(columns) == 1 else claim.threshold
+
+
+def _verdict(claim: Claim, case: _Case, difference: Estimate, cases: int) -> Judgement:
     """Of one of so many cases. Nothing is said on one seed, whose interval is infinite."""
     low, high = _ends(claim, difference)
     least, most = _ends(claim, _widened(difference, cases))
-    margin = claim.threshold
+    margin = _margin_at(claim, case.columns)
     if claim.kind == "same":
         held, wrong = -margin < low and high < margin, least > margin or most < -margin
     elif claim.kind == "not_worse":

@@ -45,8 +45,8 @@ class Claim(Settings):
     less: str | None = None
     """this row is below each of `than` by more than `margin`: of norms and costs"""
     gains: str | None = None
-    """what this row has more than each of `than` is more at `at` than at the other end, by more
-    than `margin`"""
+    """this row is above each of `than` at `at`, and by more than `margin` more so than at the other
+    end"""
     falls: str | None = None
     """this row has less at the end of its training than at the beginning, by more than `margin`:
     of curves"""
