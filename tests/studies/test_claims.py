@@ -100,6 +100,13 @@ def test_who_loses_least_has_gained_nothing():
     assert (finding.figure, finding.judged) == ("-1.00 ± 0.00", "any gain at 1 shot")
 
 
+def test_a_margin_is_of_how_much_more_is_gained_not_of_the_gain():
+    a = {1: (51.0, 51.1, 51.0), 50: (67.0, 67.1, 67.0)}
+    b = {1: (50.0, 50.1, 50.0), 50: (70.0, 70.1, 70.0)}
+    claim = Claim(says="", gains="A", than=("B",), margin=2)
+    assert judge(claim, results(a, b, shots=(1, 50))).judgement == "held"
+
+
 def test_shots_are_those_that_the_set_allows():
     found = results({1: HIGHER, 5: LOWER}, {1: LOWER, 5: HIGHER}, shots=(1, 5))
     verdicts = {
