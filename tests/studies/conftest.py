@@ -7,6 +7,14 @@ import pytest
 from tests.studies.small import FIRST, SECOND, pictures, run
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_machine():
+    """It takes seconds to measure how fast it is, in every new folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pseudoshot.studies.machines._yardstick", lambda: 0.1)
+        yield
+
+
 @pytest.fixture(scope="session")
 def place(tmp_path_factory) -> Path:
     """Two studies that share a run, images to train on, and others to measure on."""

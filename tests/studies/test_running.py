@@ -45,7 +45,8 @@ def test_a_second_time_nothing_is_done(place, finished, monkeypatch):
 def test_pages_of_several_seeds_are_drawn_without_weights(place, finished, tmp_path, monkeypatch):
     """What a study has found is moved in a few kilobytes per run."""
     out = tmp_path / "moved"
-    kept = ("costs", "known", "run.json", "model.json", "log.jsonl", "evaluations.jsonl")
+    kept = ("costs", "known", "machines.json")
+    kept += ("run.json", "model.json", "log.jsonl", "evaluations.jsonl")
     for path in finished.rglob("*"):
         if path.is_file() and {*kept} & {*path.relative_to(finished).parts}:
             copy = out / path.relative_to(finished)

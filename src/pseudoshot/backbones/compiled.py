@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pseudoshot.data.cache import cache_folder
 from pseudoshot.tools.files import replaced
+from pseudoshot.tools.processor import first_core
 
 SOURCES = tuple(
     Path(__file__).with_name(name)
@@ -75,7 +76,9 @@ def source_digest() -> str:
 def _built(compiler: str) -> Path:
     """The shared object, from the cache where it has been built before."""
     # -march=native: another processor must not find what was built for this one
-    about = (source_digest(), compiler, FLAGS, platform.machine(), _processor())
+    core = first_core()
+    abilities = [core.get(key) for key in _ABILITIES] if core else platform.processor()
+    about = (source_digest(), compiler, FLAGS, platform.machine(), abilities)
     path = compiled_folder() / f"{hashlib.sha256(repr(about).encode()).hexdigest()}.so"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,15 +86,6 @@ def _built(compiler: str) -> Path:
             command = [compiler, *FLAGS, *map(str, SOURCES), "-o", str(temporary)]
             subprocess.run(command, check=True, capture_output=True, timeout=120)
     return path
-
-
-def _processor() -> str:
-    """What /proc/cpuinfo says of the first core's abilities; elsewhere its name."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    return "".join(next((line for line in lines if line.startswith(key)), "") for key in _ABILITIES)
 
 
 _ABILITIES = ("model name", "flags", "Features")

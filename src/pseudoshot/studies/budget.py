@@ -16,7 +16,8 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 @dataclass(frozen=True)
 class StepCost:
-    """What a training would take, measured by a few steps of it on one thread."""
+    """What a training would take on the machine that a budget's seconds are counted on, measured by
+    a few steps of it on one thread."""
 
     cpu_seconds: float  # per step
     steps: int  # as the paper has it

@@ -33,6 +33,7 @@ class Trained:
     settings: RunSettings
     log: list[dict[str, Any]]
     papers_steps: int | None  # as many as the paper's epochs on this set, where a step was measured
+    slowness: float = 1.0  # of the machine that it began on
 
     @property
     def steps(self) -> int:
@@ -55,11 +56,13 @@ class Trained:
         return float(np.mean(values)) if values else None
 
     def _step_seconds(self) -> float | None:
-        """Of the processor: the median over the log, which passes over checkpoints and scores."""
+        """Of the processor, as where the study began: the median over the log, which passes over
+        checkpoints and scores."""
         spent = np.array([(r["step"], r.get("cpu_seconds", np.nan)) for r in self.log], float)
         steps = np.diff(spent, axis=0) if len(spent) > 1 else spent.reshape(-1, 2)
         each = steps[:, 1] / steps[:, 0]
-        return float(np.median(each)) if len(each) and np.isfinite(each).all() else None
+        known = len(each) and np.isfinite(each).all()
+        return float(np.median(each)) / self.slowness if known else None
 
 
 class Protocol(NamedTuple):
@@ -129,6 +132,11 @@ class Results:
         last = self.records[-1].versions if self.records else {}
         return ", ".join(f"{name} {version}" for name, version in last.items())
 
+    @property
+    def of_several_kinds(self) -> bool:
+        """Of machines, other than the first of them alone."""
+        return any(t.slowness != 1 for by_seed in self.runs.values() for t in by_seed.values())
+
     def quantity(self, run: str, name: str) -> Estimate | None:
         """Of a run, over its seeds: a curve at the end of the training, or what a step took."""
         values = [trained.quantity(name) for trained in self.runs.get(run, {}).values()]
@@ -196,7 +204,8 @@ def read_results(study: Study, plan: Plan, shelf: Shelf) -> Results:
         folder = shelf.run(known.key)
         cost = shelf.cost(plan.jobs[run].run.alike)
         steps = None if cost is None else cost.steps
-        trained = Trained(folder.path, folder.read_settings(), folder.read_log(), steps)
+        what = folder.path, folder.read_settings(), folder.read_log(), steps
+        trained = Trained(*what, known.slowness)
         results.runs.setdefault(row.run, {})[seed] = trained
         _take_record(results, row, seed, folder, known.evaluated[evaluation])
     measured = {row for row, _ in results.accuracies}

@@ -14,6 +14,7 @@ from pseudoshot.data import full_name
 from pseudoshot.runs.pre_learning import PRE_LEARNT
 from pseudoshot.settings.tree import MOST
 from pseudoshot.studies.budget import Budget
+from pseudoshot.studies.machines import slowness
 from pseudoshot.studies.order import Order, Shard, measured_on
 from pseudoshot.studies.plan import Job, Plan, Planned, make_plan
 from pseudoshot.studies.shelf import Shelf
@@ -27,6 +28,7 @@ from pseudoshot.training.signals import StopSignals
 
 LOOK_EVERY = 1.0  # seconds
 TRAINING_SHARE = 0.98  # of a run; the rest is measuring
+NOISE = 0.05  # between two measurements of a step
 BESIDE_PAGES = ("index", "claims")
 MOST_JOBS = 8  # unless more are asked for: each holds images and a network of its own
 
@@ -77,8 +79,9 @@ def run_studies(
         shelf.try_again(job.run.identity)
     _refuse_empty(plan)
     processes = min(jobs or min(usable_cores(), MOST_JOBS), len(mine))
-    _say_plan(plan, mine, processes)
-    whole = all(is_done(job, shelf) for job in mine) or _work(names, order, mine, processes)
+    done = all(is_done(job, shelf) for job in mine)
+    _say_plan(plan, mine, processes, 1.0 if done else slowness(shelf))
+    whole = done or _work(names, order, mine, processes)
     pages = write_pages(chosen, plan, shelf)
     if not whole:
         raise PseudoshotError(
@@ -118,16 +121,22 @@ def _refuse_empty(plan: Plan) -> None:
         raise PseudoshotError(f"the study '{name}' cannot be run at this budget: {reason}")
 
 
-def _say_plan(plan: Plan, mine: Sequence[Job], processes: int) -> None:
+def _say_plan(plan: Plan, mine: Sequence[Job], processes: int, slow: float) -> None:
     for name, reason in plan.skipped.items():
         say(f"skipped: {name}, {reason}")
     for (study, run), reason in plan.refused.items():
         say(f"left out: {run} of {study}, {reason}")
     seconds, shelf = plan.order.budget.seconds, Shelf(plan.order.out)
     left = sum(1 - done_of(job, shelf) for job in mine)
-    time_left = f": about {duration(left * seconds / processes)}" if seconds and left else ""
+    takes = left * (seconds or 0) * slow / processes
+    time_left = f": about {duration(takes)}" if takes else ""
     runs = "one run" if len(mine) == 1 else f"{len(mine)} runs"
     say(f"{runs}, {plan.order.budget}, on '{plan.order.data}'{time_left}")
+    if abs(slow - 1) > NOISE:
+        say(
+            f"a step takes {slow:.2f} times as long here as on the machine that this folder was "
+            f"begun on: runs have as many steps as they would have there"
+        )
     if plan.order.seeds == 1:
         say("one seed each: no claim can be decided so; give --seeds 3 or more")
 

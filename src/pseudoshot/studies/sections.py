@@ -13,6 +13,7 @@ from pseudoshot.studies.study import Study
 from pseudoshot.studies.tables import (
     QUANTITY_HEADINGS,
     QUANTITY_LEAD,
+    SEVERAL_KINDS,
     Cell,
     Table,
     cost_table,
@@ -28,14 +29,14 @@ def claims_section(findings: Sequence[Finding]) -> str:
     lead = (
         "Each claim is a difference, taken within every seed, on the same tasks where nothing else "
         "is noted; ± is its 95 % interval over seeds and tasks. <em>Held</em>: the interval lies "
-        "where the paper says; <em>not held</em>: it lies on the other side, where several rows or "
+        "where the claim says; <em>not held</em>: it lies on the other side, where several rows or "
         "shots are compared a wider one for all of them; <em>undecided</em>: it does not tell at "
         "this budget, as one seed never does. Of several rows that one is compared with, and of "
         "every number of shots, the one shown is nearest to refuting the claim. The paper's "
         "difference is of the same shots, as far as it has them."
     )
     rows = [_claim_row(finding) for finding in findings]
-    names = ("the paper says", "verdict", "difference", "paper's", "judged by", "between")
+    names = ("claim", "verdict", "difference", "paper's", "judged by", "between")
     return section("Claims", lead, wide_table(names, rows))
 
 
@@ -164,6 +165,7 @@ def cost_section(results: Results) -> str:
         "was killed and was done again is counted once. Run folders lie in <code>runs/</code>; a "
         "run that several studies need is trained once."
     )
+    lead += f" {SEVERAL_KINDS}" if results.of_several_kinds else ""
     return section("Cost", lead, wide_table(names, rows))
 
 

@@ -1,8 +1,10 @@
 """The folder of studies: `runs/`, one folder per training, and what is known of them.
 
 `costs/` holds what a step takes, measured once, so that every process makes the same number of
-steps of a budget; `known/` which run folder a planned run has, and its evaluations by the records
-of that folder; `refused/` why something could not be done. Files are replaced whole.
+steps of a budget; `machines.json` how long the same step takes on the processors that were at work,
+by the first of which budgets are counted; `known/` which run folder a planned run has, and its
+evaluations by the records of that folder; `refused/` why something could not be done. Files are
+replaced whole.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import filelock
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, PositiveFloat, TypeAdapter, ValidationError
 
 from pseudoshot.studies.budget import StepCost
 from pseudoshot.tools.errors import PseudoshotError
@@ -29,6 +31,7 @@ class Known(BaseModel):
     key: str = ""  # of its folder
     trained: bool = False
     evaluated: dict[str, str] = {}  # record by evaluation
+    slowness: float = 1.0  # of the machine that trained it, beside the first
 
 
 TRAINING = "training"  # what was refused, where it is not one of the evaluations
@@ -56,6 +59,12 @@ class Shelf:
             yield True
         finally:
             lock.release()
+
+    @contextmanager
+    def waiting_for(self, key: str) -> Iterator[None]:
+        """Alone with it, when others have done with it: for what takes seconds."""
+        with filelock.FileLock(self._folder("locks") / key):
+            yield
 
     def known(self, identity: str) -> Known:
         """Nothing, of a run that was not begun, or of a file that cannot be read."""
@@ -102,6 +111,22 @@ class Shelf:
     def keep_cost(self, alike: str, cost: StepCost, settings: Mapping[str, Any]) -> None:
         told = {"step": asdict(cost), "settings": dict(settings)}
         write_text(self._folder("costs") / f"{alike}.json", json.dumps(told, indent=2) + "\n")
+
+    def machines(self) -> dict[str, float]:
+        """CPU seconds of the same step by name of the processor, in the order they came."""
+        path = self.path / "machines.json"
+        if not path.is_file():
+            return {}
+        try:
+            return TypeAdapter(dict[str, PositiveFloat]).validate_json(path.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise PseudoshotError(
+                f"{path} cannot be read: put it back as it was, or delete it, and seconds are "
+                "counted as on this machine"
+            ) from error
+
+    def keep_machines(self, machines: Mapping[str, float]) -> None:
+        write_text(self._folder(".") / "machines.json", json.dumps(dict(machines), indent=2) + "\n")
 
     def _folder(self, name: str) -> Path:
         folder = self.path / name

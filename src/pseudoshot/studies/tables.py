@@ -167,6 +167,12 @@ class Cost(NamedTuple):
     folders: str
 
 
+SEVERAL_KINDS = (
+    "Machines of several kinds took part: the time of a step is told as on the first, seconds are "
+    "those that were spent."
+)
+
+
 def cost_table(results: Results) -> list[Cost]:
     rows = []
     for name, by_seed in results.runs.items():

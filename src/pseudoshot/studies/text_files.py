@@ -14,6 +14,7 @@ from pseudoshot.studies.study import Study
 from pseudoshot.studies.tables import (
     QUANTITY_HEADINGS,
     QUANTITY_LEAD,
+    SEVERAL_KINDS,
     Cell,
     Cost,
     Line,
@@ -60,6 +61,8 @@ def to_markdown(
         lines += ["", QUANTITY_LEAD, "", *_quantity_markdown(quantities)]
     if results.runs:
         lines += ["", "What each run cost, on one thread:", "", *_cost_markdown(results)]
+        if results.of_several_kinds:
+            lines += ["", SEVERAL_KINDS]
     if results.records:
         lines += ["", f"Measured with {results.versions} on:", ""]
         lines += [f"- {protocol}" for protocol in results.measured_on]

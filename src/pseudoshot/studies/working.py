@@ -25,6 +25,7 @@ from pseudoshot.runs.evaluating import evaluate_run
 from pseudoshot.runs.training import train, tuning_options
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies.budget import StepCost
+from pseudoshot.studies.machines import slowness
 from pseudoshot.studies.order import Order
 from pseudoshot.studies.plan import Job, Measure, Planned, make_plan, run_key
 from pseudoshot.studies.sharing import share_pre_learnt
@@ -144,9 +145,10 @@ class Worker:
                 given = {name: value for name, value in options.items() if name != "data"}
                 data, root = self.order.data, self.order.data_root
                 told = dry_run(data, data_root=root, options=given, measured=MEASURED, rounds=True)
-                steps = told.cpu_seconds_per_step, told.steps, told.steps_per_epoch
+                slow = slowness(self.shelf)
+                steps = told.cpu_seconds_per_step / slow, told.steps, told.steps_per_epoch
                 before = self._before(told.first) if told.first else (0.0, 0)
-                cost = StepCost(*steps, *before, told.cpu_seconds_per_round)
+                cost = StepCost(*steps, *before, told.cpu_seconds_per_round / slow)
                 self.shelf.keep_cost(run.alike, cost, told.settings.model_dump())
         return cost
 
@@ -158,7 +160,8 @@ class Worker:
         with self._alone_with(f"cost-{key}"):
             cost = self.shelf.cost(key)
             if cost is None:
-                cost = StepCost(first.cpu_seconds_per_step, first.steps, first.steps_per_epoch)
+                step = first.cpu_seconds_per_step / slowness(self.shelf)
+                cost = StepCost(step, first.steps, first.steps_per_epoch)
                 self.shelf.keep_cost(key, cost, settings.model_dump())
         return cost.cpu_seconds * cost.steps_per_epoch, settings.optimisation.epochs
 
@@ -184,7 +187,7 @@ class Worker:
     def _trained(self, run: Planned, key: str, options: dict[str, Any]) -> Known:
         folder, known = self.shelf.run(key), self.shelf.known(run.identity)
         if known.key != key or not folder.finished:
-            known = Known(key=key)
+            known = Known(key=key, slowness=slowness(self.shelf))
             self.shelf.remember(run.identity, known)
         if not share_pre_learnt(folder, options, self.order, self.shelf):
             raise BusyError(key)
