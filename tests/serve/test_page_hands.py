@@ -44,6 +44,28 @@ def test_several_images_are_selected_and_put_into_a_class(page, address):
     expect(examples_of(page, "ash")).to_have_text("5 examples")
 
 
+def test_an_image_stays_where_it_is_pressed_while_a_new_page_is_sorted(page, address):
+    page.goto(address)
+    sort_from_two(page)
+    held = []
+    page.route("**/sort", lambda route: held.append(route))
+    page.reload()
+    expect(tile(page, "ash/4.jpg")).to_have_count(1)
+    before = shown(page)
+    wait_until(page, lambda: held)
+    tile(page, "ash/4.jpg").hover()
+    page.keyboard.down("Control")
+    page.mouse.down()
+    held[0].continue_()
+    expect(page.locator("#fresh")).to_be_visible()
+    assert shown(page) == before
+    page.mouse.up()
+    expect(selected(page)).to_have_attribute("title", "ash/4.jpg")
+    page.locator("#fresh").click()
+    expect(page.locator("#fresh")).to_be_hidden()
+    assert shown(page) != before
+
+
 def test_a_frame_selects_what_it_meets(page, address):
     page.goto(address)
     name_class(page, "ash")

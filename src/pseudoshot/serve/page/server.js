@@ -29,18 +29,14 @@ async function loadLists() {
   const hasChanged = adoptImages(await requests.images());
   adoptProject(await requests.project());
   isLoaded();
-  if (hasChanged) arrange();
+  if (hasChanged) arrange(); // other images have come or gone: there is no order to keep
   else rearrange();
   draw();
-  return hasChanged;
 }
 
 export async function load() {
-  const hasChanged = await loadLists();
+  await loadLists();
   await sortAnew();
-  if (!hasChanged) return;
-  arrange(); // other images have come or gone: there is no order to keep
-  draw();
 }
 
 // ---- changes, one after the other; sorting follows, and holds up no further change
