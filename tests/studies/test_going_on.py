@@ -111,6 +111,20 @@ def test_a_process_that_was_killed_does_not_cost_the_page(place, tmp_path, monke
     assert "Not there yet" in (tmp_path / "first.html").read_text()
 
 
+def test_pages_of_what_is_there_so_far(place, tmp_path, capsys):
+    """Nothing is trained, nothing that was refused is forgotten, and a step is not measured."""
+    worker, job = first_job(place, tmp_path, budget="2 epochs")
+    assert worker.attempt(job) is State.DONE
+    worker.shelf.refuse(job.run.identity, "another evaluation", "a reason")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    (page,) = run(place, str(tmp_path), "first", jobs=0)
+    assert "1 of 3 runs are done" in capsys.readouterr().err
+    assert "2 of 3 figures" in page.read_text()
+    after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path.name for path in after.keys() - before} == {"first.html", "first.md", "first.csv"}
+    assert before.items() <= after.items()
+
+
 @pytest.mark.slow
 def test_shards_do_their_part_alone(place):
     done = []

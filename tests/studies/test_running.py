@@ -269,7 +269,7 @@ def test_how_long_it_takes_is_said_beforehand(place, tmp_path, monkeypatch, caps
         (("heads", "--shard", "3/2"), "is no shard"),
         (("heads", "--seeds", "0"), "--seeds must be at least 1"),
         (("heads", "--tasks", "1"), "--tasks must be at least 2"),
-        (("heads", "--jobs", "0"), "--jobs must be from 1 to"),
+        (("heads", "--jobs", "-1"), "--jobs must be from 0 to"),
         (("heads", "--data", "folder"), "give --test"),
         (("heads", "--data", "cifar-fs"), "'cifar-fs' was not found"),
         (("benchmark-resnet12",), "cannot be run at this budget"),

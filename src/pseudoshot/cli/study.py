@@ -58,7 +58,7 @@ def study(
         A network in place of the paper's or conv4.
     jobs
         Processes at work, one thread each: as many as there are cores, eight at most, where not
-        given.
+        given. 0: train nothing, write pages of what is there so far.
     shard
         This is one of several commands that share the work in one folder, such as 2/8.
     out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
@@ -50,7 +50,8 @@ def run_studies(
     """Train and measure what some studies need, and write a page of each; the pages' paths.
 
     No settings are trained twice in one folder, and what was interrupted goes on. No names: all.
-    As many processes are at work as there are cores, eight at most, or as many `jobs` as are given.
+    As many processes are at work as there are cores, eight at most, or as many `jobs` as are given:
+    with none, pages are of what is there so far.
 
     >>> run_studies(["heads"], "cifar-fs", "studies", budget="20m", seeds=3)  # doctest: +SKIP
     """
@@ -70,14 +71,17 @@ def run_studies(
     chosen = [get_study(name) for name in names]
     _refuse_names(chosen)
     part = Shard.parse(shard)
-    if jobs is not None and not 1 <= jobs <= MOST:
-        raise PseudoshotError(f"--jobs must be from 1 to {MOST:,}, not {jobs}")
+    if jobs is not None and not 0 <= jobs <= MOST:
+        raise PseudoshotError(f"--jobs must be from 0 to {MOST:,}, not {jobs}")
     plan = make_plan(chosen, order)
     shelf = Shelf(order.out)
     mine = share(list(plan.jobs.values()), part)
+    _refuse_empty(plan)
+    if jobs == 0:
+        _say_what_is_there(plan.jobs.values(), shelf)
+        return write_pages(chosen, plan, shelf)
     for job in mine:
         shelf.try_again(job.run.identity)
-    _refuse_empty(plan)
     processes = min(jobs or min(usable_cores(), MOST_JOBS), len(mine))
     done = all(is_done(job, shelf) for job in mine)
     _say_plan(plan, mine, processes, 1.0 if done else slowness(shelf))
@@ -119,6 +123,11 @@ def _refuse_empty(plan: Plan) -> None:
     if not plan.jobs:
         name, reason = next(iter(plan.skipped.items()))
         raise PseudoshotError(f"the study '{name}' cannot be run at this budget: {reason}")
+
+
+def _say_what_is_there(jobs: Collection[Job], shelf: Shelf) -> None:
+    done = sum(is_done(job, shelf) for job in jobs)
+    say(f"{done} of {len(jobs)} runs are done, and none is begun or gone on with: --jobs is 0")
 
 
 def _say_plan(plan: Plan, mine: Sequence[Job], processes: int, slow: float) -> None:
