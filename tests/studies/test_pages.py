@@ -142,6 +142,15 @@ def test_all_claims_are_listed_with_the_papers_difference(written):
     assert '<td class="number">+1.00</td><td>5 shots</td><td>A and B</td>' in page
 
 
+def test_the_index_says_what_was_found_and_what_was_left_out(written):
+    rows = (written / "index.html").read_text().split("<tr>")[2:]
+    assert '<a href="made-up.html">' in rows[0]
+    assert "2 held</span>" in rows[0]
+    assert SKIPPED.title in rows[1]
+    assert "skipped: it needs 10h" in rows[1]
+    assert "href" not in rows[1]
+
+
 def read(plan: Plan, shelf: Shelf) -> tuple[Results, Finding]:
     results = read_results(STUDY, plan, shelf)
     return results, judge(STUDY.claims[0], results)

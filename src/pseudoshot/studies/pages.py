@@ -67,7 +67,7 @@ def write_pages(studies: Sequence[Study], plan: Plan, shelf: Shelf) -> list[Path
     if len(studies) == 1:
         return pages
     index = plan.order.out / "index.html"
-    write_text(index, _index(accounts, plan))
+    write_text(index, _index(studies, accounts, plan))
     write_text(plan.order.out / "claims.md", _all_claims(studies, accounts, plan))
     return [index, *pages]
 
@@ -150,26 +150,13 @@ def _filled(title: str, lead: str, facts: Mapping[str, str], sections: Sequence[
     )
 
 
-def _index(accounts: Sequence[Account], plan: Plan) -> str:
-    rows = []
-    for one in accounts:
-        counts = Counter(finding.judgement for finding in one.findings)
-        marks = " ".join(
-            f'<span class="verdict {name.replace(" ", "-")}">{count} {name}</span>'
-            for name, count in sorted(counts.items())
-        )
-        missing = (
-            f"<small>{one.results.missing} figures missing</small>" if one.results.missing else ""
-        )
-        rows.append(
-            f'<tr><th scope="row"><a href="{quote(one.study.name)}.html">'
-            f"{text(one.study.title)}</a></th>"
-            f"<td>{text(one.study.where)}</td><td>{marks} {missing}</td></tr>"
-        )
-    for name, reason in plan.skipped.items():
-        rows.append(
-            f'<tr><th scope="row">{text(name)}</th><td></td><td>skipped: {text(reason)}</td></tr>'
-        )
+def _index(studies: Sequence[Study], accounts: Sequence[Account], plan: Plan) -> str:
+    known = {one.study.name: one for one in accounts}
+    rows = [
+        f'<tr><th scope="row">{_linked_title(study, study.name in known)}</th>'
+        f"<td>{text(study.where)}</td><td>{_marks(study, known, plan)}</td></tr>"
+        for study in studies
+    ]
     body = wide_table(("study", "in the paper", "claims"), rows)
     order = plan.order
     facts = {
@@ -178,10 +165,30 @@ def _index(accounts: Sequence[Account], plan: Plan) -> str:
         "Seeds": str(order.seeds),
         "Runs": str(len(plan.jobs)),
     }
-    whole = all_studies().keys() <= {*plan.skipped, *(one.study.name for one in accounts)}
+    whole = all_studies().keys() <= {study.name for study in studies}
     which = "Every table and figure of the paper" if whole else "Studies"
     lead = f"{which}, on these images and at this budget."
     return _filled("The paper, study by study", lead, facts, [section("Studies", "", body)])
+
+
+def _linked_title(study: Study, has_page: bool) -> str:
+    title = text(study.title)
+    return f'<a href="{quote(study.name)}.html">{title}</a>' if has_page else title
+
+
+def _marks(study: Study, accounts: Mapping[str, Account], plan: Plan) -> str:
+    """What was found, in one line of the index."""
+    if study.name in plan.skipped:
+        return f"skipped: {text(plan.skipped[study.name])}"
+    findings, missing = accounts[study.name].findings, accounts[study.name].results.missing
+    counts = Counter(finding.judgement for finding in findings)
+    marks = [
+        f'<span class="verdict {name.replace(" ", "-")}">{count} {name}</span>'
+        for name, count in sorted(counts.items())
+    ]
+    if missing:
+        marks.append(f"<small>{missing} figures missing</small>")
+    return " ".join(marks)
 
 
 def _all_claims(studies: Sequence[Study], accounts: Sequence[Account], plan: Plan) -> str:

@@ -165,7 +165,8 @@ def _work(names: Sequence[str], order: Order, mine: Sequence[Job], processes: in
         _end(workers)
     if stop.received is not None:
         raise StoppedError(
-            f"stopped by {stop.received.name}: the same command goes on from here",
+            f"stopped by {stop.received.name}: the same command goes on from here; with --jobs 0 "
+            f"it shows what is there",
             code=128 + stop.received,
         )
     return not any(worker.exitcode for worker in workers)
