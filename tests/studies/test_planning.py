@@ -150,16 +150,17 @@ def test_the_runs_of_rivals_are_those_measured_at_twenty_ways():
 
 
 def test_studies_share_runs_of_the_same_settings():
-    """However they are written: the baseline is SES, SNS and 512 tasks."""
-    names = ["tasks", "similarity", "sampling", "norms"]
+    """However they are written: the baseline is SES, SNS, 512 tasks and 64 ways of 64."""
+    names = ["tasks", "similarity", "sampling", "norms", "way"]
     plan = make_plan([get_study(name) for name in names], order())
     same = {
         plan.cells[key][0]
         for key in plan.cells
-        if key[1].name in ("512 tasks", "SNS", "SES") and key[2] == 0
+        if key[1].name in ("512 tasks", "SNS", "SES", "64 ways") and key[2] == 0
     }
     assert len(same) == 1
-    assert len(plan.jobs) == 5 + 3 + 2  # numbers of tasks, other similarities, Hard Task, 5 ways
+    # numbers of tasks, other similarities, Hard Task, 5 and 32 ways
+    assert len(plan.jobs) == 5 + 3 + 1 + 2
 
 
 def test_seeds_budgets_and_data_are_runs_of_their_own():

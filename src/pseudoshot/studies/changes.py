@@ -8,6 +8,7 @@ from typing import Any
 from pseudoshot.settings.options import flatten
 from pseudoshot.settings.resolve import dashed, resolve
 from pseudoshot.studies.order import Order
+from pseudoshot.studies.plan import without_whole_way
 from pseudoshot.studies.results import Results, Trained
 from pseudoshot.studies.study import Study
 
@@ -44,7 +45,7 @@ def changes(study: Study, results: Results, order: Order) -> list[str]:
 def _papers(study: Study, options: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a run as the paper has them."""
     given = {"recipe": "paper", "data": PAPER_DATA, "backbone": study.backbone, **options}
-    settings = flatten(resolve(given).model_dump())
+    settings = flatten(resolve(without_whole_way(given)).model_dump())
     if settings.get("pre_learn") and settings["pre_learn_epochs"] is None:
         settings["pre_learn_epochs"] = settings["epochs"]  # both are the recipe's
     return settings

@@ -13,6 +13,7 @@ from typing import Any
 from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.data import full_name
 from pseudoshot.data import load as load_data
+from pseudoshot.methods.settings import TaskSettings
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.settings.tree import RunSettings
 from pseudoshot.studies.budget import Budget
@@ -135,6 +136,7 @@ def planned(order: Order, study: Study, run: str, seed: int) -> Planned:
         return Planned(label, options, first, alike, digest([first.identity, *shared, seed]))
     options.setdefault("backbone", order.network(study.backbone))
     options = fitting({"recipe": "paper", "data": full_name(order.data), **options}, order)
+    options = without_whole_way(options)
     settings = resolve(options)
     images = fingerprint(settings, order.data_root)
     without_seed = settings.model_copy(update={"seed": 0}).model_dump()
@@ -149,6 +151,17 @@ def fitting(options: dict[str, Any], order: Order) -> dict[str, Any]:
         return options
     classes = _classes(settings.data.name, order.data_root)
     return {**options, "images": min(settings.method.images, classes)}
+
+
+def without_whole_way(options: dict[str, Any]) -> dict[str, Any]:
+    """Tasks of all of an episode's classes are those of no `way`: they are trained once.
+
+    >>> without_whole_way({"data": "glyphs", "images": 8, "way": 8})
+    {'data': 'glyphs', 'images': 8}
+    """
+    method = resolve(options).method
+    whole = isinstance(method, TaskSettings) and method.way == method.images
+    return {name: value for name, value in options.items() if not whole or name != "way"}
 
 
 @functools.cache
