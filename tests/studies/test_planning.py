@@ -10,6 +10,7 @@ from pseudoshot.methods import METHODS
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies import all_studies, get_study
 from pseudoshot.studies.budget import LEAST_STEPS, Budget, StepCost
+from pseudoshot.studies.changes import _papers
 from pseudoshot.studies.order import Order, Shard
 from pseudoshot.studies.plan import _measured_images, make_plan
 from pseudoshot.studies.running import share
@@ -250,3 +251,10 @@ def test_a_measure_is_of_images_not_of_their_folder_alone(tmp_path):
     assert identity() == before
     (tmp_path / "ash" / "0.jpg").write_bytes((tmp_path / "elm" / "1.jpg").read_bytes())
     assert identity() != before
+
+
+def test_tasks_of_all_ways_do_not_differ_from_the_papers():
+    """Though a run's settings, which its baseline shares, hold no `way`."""
+    study = get_study("way")
+    papers = {name: _papers(study, study.options(name))["way"] for name in study.runs}
+    assert papers == {"5 ways": 5, "32 ways": 32, "64 ways": None}
