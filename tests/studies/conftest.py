@@ -11,7 +11,7 @@ from tests.studies.small import FIRST, SECOND, pictures, run
 def one_machine():
     """It takes seconds to measure how fast it is, in every new folder."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pseudoshot.studies.machines._yardstick", lambda: 0.1)
+        patch.setattr("pseudoshot.studies.machines._yardstick_seconds_here", lambda: 0.1)
         yield
 
 

@@ -1,11 +1,12 @@
 """Folders of studies that several kinds of machines work on."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
-from pseudoshot.runs.estimating import DryRun, dry_run
+from pseudoshot.runs.estimating import DryRun, measure_steps
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies import machines
 from pseudoshot.studies.machines import slowness
@@ -15,14 +16,14 @@ from pseudoshot.studies.tables import SEVERAL_KINDS
 from pseudoshot.tools.errors import PseudoshotError
 from tests.studies.small import first_job, folders, run
 
-measured_for_real = machines._yardstick  # elsewhere in these tests there is a figure for it
+measured_for_real = machines._yardstick_seconds_here  # elsewhere here there is a figure for it
 
 
 @pytest.fixture
 def on_machine(monkeypatch):
     def put(name: str, seconds: float) -> None:
         monkeypatch.setattr(machines, "processor_name", lambda: name)
-        monkeypatch.setattr(machines, "_yardstick", lambda: seconds)
+        monkeypatch.setattr(machines, "_yardstick_seconds_here", lambda: seconds)
 
     return put
 
@@ -47,15 +48,42 @@ def test_what_cannot_be_read_is_not_guessed(tmp_path, content):
 def test_steps_are_those_of_the_first_machine(place, on_machine, tmp_path, monkeypatch):
     """Of the run itself, and of the one that is trained first."""
     settings = resolve({"data": str(place / "train"), "method": "simclr", "size": 16})
-    first = DryRun(settings, 60, 100, 0.5, 0.5, 10, None)
-    told = DryRun(settings, 60, 100, 2.0, 2.0, 10, None, first, cpu_seconds_per_round=3.0)
+    first = DryRun(settings, 60, 100, 0.5, 0.5, 10, None, steps_beside=2.5)
+    told = DryRun(settings, 60, 100, 2.0, 2.0, 10, None, first, 3.0, steps_beside=20.0)
     monkeypatch.setattr("pseudoshot.studies.working.dry_run", lambda *_, **__: told)
     worker, job = first_job(place, tmp_path)
     on_machine("first", 0.1)
     slowness(worker.shelf)
     on_machine("half as fast", 0.2)
     cost = worker.cost(job.run, dict(job.run.options))
-    assert (cost.cpu_seconds, cost.epoch_before, cost.round_seconds) == (1.0, 2.5, 1.5)
+    assert (cost.cpu_seconds, cost.epoch_before, cost.round_seconds) == (2.0, 2.5, 1.5)
+
+
+class Training:
+    """Its steps take so many seconds of a processor whose pace changes from one to the next."""
+
+    def __init__(self, clock, seconds):
+        self.clock, self.seconds = clock, seconds
+
+    def train_step(self):
+        self.clock.append(self.clock[-1] + self.seconds * (1 + 0.9 ** len(self.clock)))
+
+
+def test_a_step_is_measured_by_what_runs_at_the_same_pace(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("time.process_time", lambda: clock[-1])
+    found = measure_steps(Training(clock, 3.0), 5, beside=Training(clock, 1.0))
+    assert len(clock) == 1 + 2 * (2 + 5)
+    assert found.beside == pytest.approx(3, rel=0.05)
+    assert found.processor > 1.2 * 3  # by the clock alone it is slow
+
+
+def test_a_step_of_more_images_takes_as_long_as_more_of_the_yardstick(place, tmp_path):
+    worker, job = first_job(place, tmp_path)
+    costs = [worker.cost(job.run, {**job.run.options, "images": 8})]
+    tuned = replace(job.run, alike="of more images")
+    costs += [worker.cost(tuned, {**job.run.options, "images": 40})]
+    assert 0 < 2 * costs[0].cpu_seconds < costs[1].cpu_seconds
 
 
 def test_what_a_step_takes_is_told_as_on_the_first_machine(place, tmp_path):
@@ -92,11 +120,11 @@ def test_a_run_remembers_the_machine_it_began_on(place, tmp_path):
 def test_the_yardstick_is_a_step_on_one_thread(monkeypatch):
     threads = []
 
-    def told(*args, **given):
+    def told(*args):
         threads.append(torch.get_num_threads())
-        return dry_run(*args, **given)
+        return measure_steps(*args)
 
-    monkeypatch.setattr(machines, "dry_run", told)
+    monkeypatch.setattr(machines, "measure_steps", told)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -228,7 +228,7 @@ def test_what_it_costs_is_measured_once_as_well(place):
     budget = Budget.parse("3s")
     order = Order(str(place / "train"), "", budget, 1, 20, place / "once", None, None)
     worker = Worker(order, Shelf(order.out))
-    told = [DryRun(settings, 60, 100, 1.0, seconds, 10, None) for seconds in (0.5, 0.7)]
+    told = [DryRun(settings, 60, 100, 1, 1, 10, None, steps_beside=steps) for steps in (5, 7)]
     assert [worker._before(first) for first in told] == [(5.0, 10), (5.0, 10)]
 
 

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from pseudoshot.class_sources import CLASS_SOURCES
 from pseudoshot.class_sources.exemplars import Exemplars
 from pseudoshot.class_sources.reciprocal_clusters import round_epochs
+from pseudoshot.data import ImageSet
 from pseudoshot.runs.pre_learning import check_looked_at, pre_learning_options
 from pseudoshot.runs.training import gather, images_of, with_usual_start
 from pseudoshot.settings.config import to_toml
@@ -43,6 +44,7 @@ class DryRun:
     memory: int | None  # bytes at the peak of the steps measured; None where it cannot be told
     first: DryRun | None = None  # the run that is trained before it, where one is
     cpu_seconds_per_round: float = 0.0  # of finding clusters anew, where it was asked for
+    steps_beside: float = 1.0  # of the training beside it, in the CPU time of one of its own
 
     @property
     def seconds(self) -> float:
@@ -75,11 +77,13 @@ def dry_run(
     options: Mapping[str, Any],
     measured: int = MEASURED,
     rounds: bool = False,
+    beside: Trainer | None = None,
 ) -> DryRun:
     """Resolve the settings and make a few steps, which are thrown away.
 
     Clusters may take minutes, and steps as long without them: only with `rounds` are those found
-    that a training finds anew, to tell what it takes.
+    that a training finds anew, to tell what it takes. Steps of a training `beside` it are made in
+    turn with these, to tell how many of them a step takes as long as.
 
     >>> print(dry_run("glyphs", options={"epochs": 2}))  # doctest: +SKIP
     """
@@ -90,18 +94,25 @@ def dry_run(
     before = pre_learning_options(settings, len(images))
     first = None
     if before is not None:
-        first = dry_run(data, data_root=data_root, options=before, measured=measured)
-    keep_freed_memory()
-    fabric = build_fabric(1, 1, settings.optimisation.precision)
-    trainer = Trainer(settings, images, Team(fabric))
+        given = {"data_root": data_root, "options": before, "measured": measured}
+        first = dry_run(data, **given, beside=beside)
+    trainer = unsaved_trainer(settings, images)
     anew = rounds and round_epochs(settings.class_source) is not None
     round_seconds = _round_seconds(trainer) if anew else 0.0
     if trainer.base.source.looks:
         count = trainer.base.source.count
         trainer.base.source = Exemplars(PartSettings(), count, None, trainer.generator)
-    step = _step_seconds(trainer, measured)
-    about = (len(images), trainer.steps, *step, trainer.steps_per_epoch, _peak_memory(), first)
-    return DryRun(settings, *about, round_seconds)
+    step = measure_steps(trainer, measured, beside)
+    time_taken = (step.clock, step.processor, trainer.steps_per_epoch, _peak_memory())
+    about = (len(images), trainer.steps, *time_taken, first, round_seconds)
+    return DryRun(settings, *about, step.beside)
+
+
+def unsaved_trainer(settings: RunSettings, images: ImageSet) -> Trainer:
+    """In one process, and without a folder."""
+    keep_freed_memory()
+    fabric = build_fabric(1, 1, settings.optimisation.precision)
+    return Trainer(settings, images, Team(fabric))
 
 
 def _round_seconds(trainer: Trainer) -> float:
@@ -111,17 +122,34 @@ def _round_seconds(trainer: Trainer) -> float:
     return time.process_time() - start
 
 
-def _step_seconds(trainer: Trainer, measured: int) -> tuple[float, float]:
-    """What a step takes, by the clock and of the processor: medians over a few."""
+class StepTime(NamedTuple):
+    """What a step takes, the median of a few."""
+
+    clock: float
+    processor: float
+    beside: float  # steps of the training beside it, by the processor
+
+
+def measure_steps(trainer: Trainer, count: int, beside: Trainer | None = None) -> StepTime:
+    """Each step is compared with the one beside it that follows: a machine is not as fast in one
+    minute as in the next, and both are made in the same."""
     clock: list[float] = []
     processor: list[float] = []
-    while len(clock) < WARM_UP + measured and not (clock[1:] and sum(clock) > LONG_ENOUGH):
-        start, cpu_start = time.perf_counter(), time.process_time()
-        trainer.train_step()
+    ratios: list[float] = []
+    while len(clock) < WARM_UP + count and not (clock[1:] and sum(clock) > LONG_ENOUGH):
+        start = time.perf_counter()
+        processor.append(_cpu_seconds_of_a_step(trainer))
         clock.append(time.perf_counter() - start)
-        processor.append(time.process_time() - cpu_start)
+        other = processor[-1] if beside is None else _cpu_seconds_of_a_step(beside)
+        ratios.append(processor[-1] / other)
     warm = min(WARM_UP, len(clock) - 1)
-    return median(clock[warm:]), median(processor[warm:])
+    return StepTime(*(median(each[warm:]) for each in (clock, processor, ratios)))
+
+
+def _cpu_seconds_of_a_step(trainer: Trainer) -> float:
+    start = time.process_time()
+    trainer.train_step()
+    return time.process_time() - start
 
 
 def announce(

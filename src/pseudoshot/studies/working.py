@@ -25,7 +25,7 @@ from pseudoshot.runs.evaluating import evaluate_run
 from pseudoshot.runs.training import train, tuning_options
 from pseudoshot.settings.resolve import resolve
 from pseudoshot.studies.budget import StepCost
-from pseudoshot.studies.machines import slowness
+from pseudoshot.studies.machines import slowness, yardstick, yardstick_seconds
 from pseudoshot.studies.order import Order
 from pseudoshot.studies.plan import Job, Measure, Planned, make_plan, run_key
 from pseudoshot.studies.sharing import share_pre_learnt
@@ -144,11 +144,19 @@ class Worker:
             if cost is None:
                 given = {name: value for name, value in options.items() if name != "data"}
                 data, root = self.order.data, self.order.data_root
-                told = dry_run(data, data_root=root, options=given, measured=MEASURED, rounds=True)
-                slow = slowness(self.shelf)
-                steps = told.cpu_seconds_per_step / slow, told.steps, told.steps_per_epoch
+                told = dry_run(
+                    data,
+                    data_root=root,
+                    options=given,
+                    measured=MEASURED,
+                    rounds=True,
+                    beside=yardstick(),
+                )
+                step = told.steps_beside * yardstick_seconds(self.shelf)
                 before = self._before(told.first) if told.first else (0.0, 0)
-                cost = StepCost(*steps, *before, told.cpu_seconds_per_round / slow)
+                round_seconds = told.cpu_seconds_per_round / slowness(self.shelf)
+                about = (told.steps, told.steps_per_epoch)
+                cost = StepCost(step, *about, *before, round_seconds)
                 self.shelf.keep_cost(run.alike, cost, told.settings.model_dump())
         return cost
 
@@ -160,7 +168,7 @@ class Worker:
         with self._alone_with(f"cost-{key}"):
             cost = self.shelf.cost(key)
             if cost is None:
-                step = first.cpu_seconds_per_step / slowness(self.shelf)
+                step = first.steps_beside * yardstick_seconds(self.shelf)
                 cost = StepCost(step, first.steps, first.steps_per_epoch)
                 self.shelf.keep_cost(key, cost, settings.model_dump())
         return cost.cpu_seconds * cost.steps_per_epoch, settings.optimisation.epochs
