@@ -78,6 +78,11 @@ def test_a_step_is_measured_by_what_runs_at_the_same_pace(monkeypatch):
     assert found.processor > 1.2 * 3  # by the clock alone it is slow
 
 
+def test_a_clock_too_coarse_for_a_step_stops_no_training(monkeypatch):
+    monkeypatch.setattr("time.process_time", lambda: 1.0)
+    assert measure_steps(Training([0.0], 1.0), 5).processor == 0
+
+
 def test_a_step_of_more_images_takes_as_long_as_more_of_the_yardstick(place, tmp_path):
     worker, job = first_job(place, tmp_path)
     costs = [worker.cost(job.run, {**job.run.options, "images": 8})]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ class DryRun:
     memory: int | None  # bytes at the peak of the steps measured; None where it cannot be told
     first: DryRun | None = None  # the run that is trained before it, where one is
     cpu_seconds_per_round: float = 0.0  # of finding clusters anew, where it was asked for
-    steps_beside: float = 1.0  # of the training beside it, in the CPU time of one of its own
+    steps_beside: float = math.nan  # of a training beside it, in the CPU time of one of its own
 
     @property
     def seconds(self) -> float:
@@ -94,8 +95,7 @@ def dry_run(
     before = pre_learning_options(settings, len(images))
     first = None
     if before is not None:
-        given = {"data_root": data_root, "options": before, "measured": measured}
-        first = dry_run(data, **given, beside=beside)
+        first = dry_run(data, data_root=data_root, options=before, measured=measured, beside=beside)
     trainer = unsaved_trainer(settings, images)
     anew = rounds and round_epochs(settings.class_source) is not None
     round_seconds = _round_seconds(trainer) if anew else 0.0
@@ -127,7 +127,7 @@ class StepTime(NamedTuple):
 
     clock: float
     processor: float
-    beside: float  # steps of the training beside it, by the processor
+    beside: float  # steps of the training beside it, by the processor; nan where there is none
 
 
 def measure_steps(trainer: Trainer, count: int, beside: Trainer | None = None) -> StepTime:
@@ -140,10 +140,11 @@ def measure_steps(trainer: Trainer, count: int, beside: Trainer | None = None) -
         start = time.perf_counter()
         processor.append(_cpu_seconds_of_a_step(trainer))
         clock.append(time.perf_counter() - start)
-        other = processor[-1] if beside is None else _cpu_seconds_of_a_step(beside)
-        ratios.append(processor[-1] / other)
+        if beside is not None:
+            ratios.append(processor[-1] / _cpu_seconds_of_a_step(beside))
     warm = min(WARM_UP, len(clock) - 1)
-    return StepTime(*(median(each[warm:]) for each in (clock, processor, ratios)))
+    ratio = median(ratios[warm:]) if ratios else math.nan
+    return StepTime(median(clock[warm:]), median(processor[warm:]), ratio)
 
 
 def _cpu_seconds_of_a_step(trainer: Trainer) -> float:
